@@ -196,13 +196,22 @@ class Server:
         self.process.wait()
 
 
+def start(o, path, threads):
+    """The servers of the engines. A peer that cannot read the model is left out."""
+    for engine in o.engines:
+        try:
+            yield Server(o, engine, path, threads)
+        except RuntimeError:
+            if engine in OWN:
+                raise
+
+
 def compare(o, path, threads):
-    """Seconds by engine: the medians over the rounds, and the median ratio of
-    the best peer."""
-    servers = [Server(o, e, path, threads) for e in o.engines]
+    """The seconds of each round by engine."""
+    servers = list(start(o, path, threads))
     for server in servers:
         server.check(path)
-    rounds = {e: [] for e in o.engines}
+    rounds = {s.engine: [] for s in servers}
     for _ in range(o.rounds):
         for server in servers:
             time.sleep(0.05)
@@ -258,7 +267,8 @@ def table(o, threads, batch):
         best, ratio = best_of(rounds)
         ratios.append(ratio)
         print(f"| {name} | " + " | ".join(
-            f"{1e3 * statistics.median(rounds[e]):.2f}" for e in o.engines) +
+            f"{1e3 * statistics.median(rounds[e]):.2f}" if e in rounds else "-"
+            for e in o.engines) +
             f" | {best} | {ratio:.2f} |", flush=True)
     mean = math.exp(statistics.fmean(map(math.log, ratios)))
     print("| geomean" + " |" * (len(o.engines) + 1) + f" | {mean:.3f} |")

@@ -16,7 +16,7 @@
     "functionalize, dead_code, inline_numbers, remove_noops, recompose, "     \
     "fuse_attention, remove_noops, common_subexpressions, "                   \
     "fuse_conv_bn, fuse_linear_bn, fuse_gelu, lower_quantized, "              \
-    "pack_quantized, "
+    "pack_quantized, constant_folding(quantized=True), "
 #define CFX_PASSES_AFTER_BLOCKS                                               \
     ", pack_recurrent, pack_linear, fuse_pointwise, dead_code"
 #define CFX_PASSES_LAST "fuse_depthwise, inplace_cat"

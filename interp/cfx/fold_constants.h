@@ -14,6 +14,7 @@ typedef struct cfx_fold_options {
     void *user;
     int64_t max_bytes;  /* larger results are not folded; 0: no limit */
     const char *prefix; /* of the new buffers; NULL: "_folded_" */
+    bool quantized;     /* make floats of quantized weights, too */
 } cfx_fold_options;
 
 CFX_BEGIN_DECLS

@@ -64,7 +64,7 @@ static bool is_constant(folder *f, const cfx_node *n)
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
         cfx_effects_any(e) || cfx_aliases__is_written(&f->aliases, n) ||
         !cfx_constants__is_known(&f->known, n) ||
-        cfx_node__has_flag(n, CFX_OP_DEQUANTIZES) ||
+        (!f->o->quantized && cfx_node__has_flag(n, CFX_OP_DEQUANTIZES)) ||
         (f->o->skip && f->o->skip(f->o->user, n)))
         return false;
     if (n->op == CFX_GET_ATTR)
@@ -232,17 +232,17 @@ static cfx_status constant_folding_run(cfx_pass_call *p)
         .skip = skip.u.seq->len ? cfx_pass__lists_node : NULL,
         .user = &skip,
         .max_bytes = p->in[1].kind == CFX_INT ? p->in[1].u.i : 0,
+        .quantized = p->in[2].u.i,
     };
     return fold(p, &o);
 }
 
 const cfx_pass cfx_pass__constant_folding = {
     .abi = CFX_ABI(cfx_pass),
-    .schema = "constant_folding(str[] skip=[], int? max_bytes=None)",
+    .schema =
+        "constant_folding(str[] skip=[], int? max_bytes=None, bool quantized=False)",
     .doc =
-        "Compute nodes that do not depend on the inputs, into buffers, but "
-        "keep quantized weights as integers; skip: names and targets of nodes to keep; max_bytes: keep nodes "
-        "with larger results.",
+        "Compute nodes that do not depend on the inputs, into buffers, but keep quantized weights as integers; skip: names and targets of nodes to keep; max_bytes: keep nodes with larger results; quantized: make floats of quantized weights, too.",
     .flags = CFX_PASS_WEIGHTS,
     .run = constant_folding_run,
 };

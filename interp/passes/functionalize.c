@@ -7,8 +7,8 @@
  * - x is neither an input of the graph nor a parameter or buffer, nor a view of
  *   one;
  * - no other value that may share x's memory is read after the call;
- * - f(x) has the type and shape of x, according to meta `tensor_meta` (run shape
- *   propagation first).
+ * - f(x) has the type and shape of x: those of any x, as relu's, or according to meta
+ *   `tensor_meta` (run shape propagation first).
  */
 #include <cfx/pass.h>
 #include <cfx/scope.h>
@@ -88,6 +88,27 @@ static bool keeps_type(const functionalizer *f, const cfx_node *n,
                (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, want);
 }
 
+/* Has it the type of x, whatever tensor that is? It has if a pointwise function of x and literals
+ * keeps float32: where its result is wider than integers, no call in place is valid. */
+static bool keeps_any_type(const functionalizer *f, const cfx_node *n,
+                           const cfx_target *apart)
+{
+    cfx_context *ctx = f->p->ctx;
+    cfx_value args[CFX_MAX_PARAMS];
+    cfx_tensor *t;
+    if (!(apart->op->flags & CFX_OP_POINTWISE) || n->ninputs != 1 ||
+        n->nargs > CFX_MAX_PARAMS ||
+        cfx_tensor_new(&t, ctx, CFX_F32, 1, (const int64_t[]){1}, NULL))
+        return false;
+    args[0] = cfx_value_of_tensor(t);
+    for (uint32_t i = 1; i < n->nargs; i++)
+        args[i] = n->args[i];
+    bool keeps = cfx_call__gives(
+        ctx, apart, (cfx_args){args, n->nargs, n->kwargs, n->nkwargs}, t);
+    cfx_tensor_unref(t);
+    return keeps;
+}
+
 /* The call that does not write: its target, and the name to print for it. */
 typedef struct apart {
     const cfx_target *target; /* NULL: there is none */
@@ -136,7 +157,10 @@ static cfx_status write_apart(functionalizer *f, cfx_node *n, cfx_node *x,
         return cfx_pass__set_arg(f->p, n, schema, "inplace", cfx_bool(false));
     if (t->inplace)
         find_apart(&a, n, t);
-    *done = a.target && keeps_type(f, n, x, a.target);
+    *done = a.target &&
+            (cfx_node__known_tensor(x)
+                 ? keeps_type(f, n, x, a.target)
+                 : t == cfx_node__target(n) && keeps_any_type(f, n, a.target));
     if (!*done)
         cfx_pass_missed(
             f->p, n,

@@ -9,7 +9,8 @@ libcore_la_SOURCES += %reldir%/blocked/blocked_post_ops.c \
 	%reldir%/blocked/blocked_post_ops.h %reldir%/blocked/blocked_linear.c \
 	%reldir%/blocked/blocked_packed_weight.c %reldir%/blocked/blocked_packed_weight.h \
 	%reldir%/blocked/blocked_table.c \
-	%reldir%/blocked/blocked_quantized.c %reldir%/blocked/blocked_quantized_elements.c \
+	%reldir%/blocked/blocked_dynamic.c %reldir%/blocked/blocked_quantized.c \
+	%reldir%/blocked/blocked_quantized.h %reldir%/blocked/blocked_quantized_elements.c \
 	%reldir%/blocked/blocked_quantized_functions.c %reldir%/blocked/blocked_range.h \
 	%reldir%/blocked/blocked_window.c %reldir%/blocked/blocked_window.h \
 	%reldir%/blocked/blocked_winograd.c

@@ -39,7 +39,7 @@ lowered()
 net='blocked_max_pool2d 1, dequantize_per_tensor 1, from_blocked 1, quantize_to_blocked 1, quantized_conv2d 4, quantized_linear 1, quantized_lookup 1, quantized_mean2d 1, uninitialized 1,'
 lowered net_u8 net "$net"
 lowered net_s8 net "$net"
-rows='dequantize_per_tensor 7, quantize_per_tensor 4, quantized_add 1, quantized_layer_norm 1, quantized_linear 2, quantized_lookup 3,'
+rows='dequantize_per_tensor 5, quantize_per_tensor 4, quantized_add 1, quantized_layer_norm 1, quantized_linear 2, quantized_lookup 3,'
 lowered rows_u8 rows "$rows"
 lowered rows_s8 rows "$rows"
 

@@ -183,7 +183,7 @@ packed_of() # packed_of ARGUMENT...: quantize it, optimize it, and count its wei
     "$cfx" quantize float.fx -o t.fx "$@" >table &&
         "$cfx" optimize t.fx -i 'x=i64[5]' -o p.fx -q &&
         grep -E '^(head|words) ' table &&
-        grep -Eo '^ +_int[48]_.*|target=torch.ops.cfx.packed_[a-z]+' p.fx |
+        grep -Eo '^ +_int[48]_.*|target=torch.ops.cfx.(packed|dynamic)_[a-z_]+' p.fx |
         sort | uniq -c
 }
 for bits in 4 8; do
@@ -204,9 +204,9 @@ for bits in 4 8; do
     said 'nor by three' 0 '' cmp o1/output.npy o3/output.npy
 done
 
-# So are weights whose inputs are quantized in each run.
-said 'inputs of each run' 0 '^ +2 target=torch.ops.cfx.packed_linear' packed_of \
-    --dynamic
+# Where the inputs are quantized in each run, integers compute.
+said 'inputs of each run' 0 \
+    '^ +2 target=torch.ops.cfx.dynamic_quantized_linear' packed_of --dynamic
 said 'results differ in their rounding' 0 '' "$cfx" diff t.fx p.fx -i 'x=i64[5]' \
     --rtol 1e-5 --atol 1e-5
 
@@ -473,5 +473,30 @@ also 'nothing stays float' ', 0 nodes stay float'
 said 'integers move' 0 '' "$cfx" optimize moved8.fx -i 'x=f32[1,3,8,8]' \
     -o lowered.fx
 said 'as they are' 1 '' grep -E '(flip|roll).*dequantize' lowered.fx
+
+# Activations in place: no shapes are known where no data are needed.
+cat >inplace.fx <<'END'
+Net(
+  (a): Conv2d(3, 16, kernel_size=(3, 3), stride=(1, 1))
+  (r): ReLU(inplace=True)
+  (b): Conv2d(16, 16, kernel_size=(1, 1), stride=(1, 1))
+  (s): ReLU6(inplace=True)
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %a : [num_users=1] = call_module[target=a](args = (%x,), kwargs = {})
+    %r : [num_users=1] = call_module[target=r](args = (%a,), kwargs = {})
+    %b : [num_users=1] = call_module[target=b](args = (%r,), kwargs = {})
+    %s : [num_users=1] = call_module[target=s](args = (%b,), kwargs = {})
+    return s
+END
+said 'weights before activations in place' 0 '^2 tensors quantized' "$cfx" \
+    quantize inplace.fx --random-weights 1 --weights-only int8 -o weights.fx
+said 'they are packed once' 0 '' "$cfx" optimize weights.fx \
+    -i 'x=f32[1,3,8,8]' -o packed.fx
+said 'not in each run' 1 '' grep dequantize packed.fx
+said 'with the same results' 0 '' "$cfx" diff weights.fx packed.fx \
+    -i 'x=f32[1,3,8,8]' --rtol 1e-5 --atol 1e-5
 
 tell

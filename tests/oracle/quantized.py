@@ -57,9 +57,8 @@ def finished(y, offset, scale, bias, post_ops):
     return rounded(y, zero_point, low, high)
 
 
-def quantized_linear(x, weight, out_features, offset, scale, bias=None,
-                     post_ops=()):
-    check_types(x, weight, offset, scale, bias)
+def filters(x, weight, out_features):
+    """A packed weight as (out, in), with what fills up the last block."""
     if weight.dim() != 4 or weight.shape[2:] != (BLOCK, QUAD):
         raise ValueError("forms")
     if -(-out_features // BLOCK) != weight.shape[0]:
@@ -67,12 +66,46 @@ def quantized_linear(x, weight, out_features, offset, scale, bias=None,
     if x.shape[-1] * 255 * 128 > 2 ** 31 - 1:
         raise ValueError("a sum that does not fit into 32 bits")
     # (O, K / 4, 16, 4) as (O, 16, K / 4, 4)
-    weight = weight.transpose(1, 2).flatten(2, 3).flatten(0, 1)
+    return weight.transpose(1, 2).flatten(2, 3).flatten(0, 1)
+
+
+def quantized_linear(x, weight, out_features, offset, scale, bias=None,
+                     post_ops=()):
+    check_types(x, weight, offset, scale, bias)
+    weight = filters(x, weight, out_features)
     y = F.linear(x.double(), weight.double())
     if "quantized_add" in dict(post_ops_of(post_ops)):
         raise ValueError("a sum")
     y = finished(y, offset, scale, bias, post_ops)
     return row_major(y[..., :out_features])
+
+
+def dynamic_quantized_linear(x, x_scale, x_zero, weight, out_features,
+                             weight_sums, scale, bias=None):
+    if x.dtype not in (torch.uint8, torch.int8) or x_zero.dtype != torch.int64:
+        raise TypeError(str(x.dtype))
+    if x_scale.dtype not in (torch.float32, torch.float64):
+        raise TypeError(str(x_scale.dtype))
+    check_types(torch.zeros(0, dtype=torch.uint8), weight, weight_sums, scale,
+                bias)
+    rows = x.shape[:-1].numel()
+    if x_scale.numel() not in (1, rows) or x_zero.numel() != x_scale.numel():
+        raise ValueError("scales")
+    limits = torch.iinfo(x.dtype)
+    if ((x_zero < limits.min) | (x_zero > limits.max)).any():
+        raise ValueError("zero point")
+    weight = filters(x, weight, out_features)
+    for t in (weight_sums, scale, bias):
+        if t is not None and t.shape != weight.shape[:1]:
+            raise ValueError("features")
+    by_row = (x.shape[:-1] if x_scale.numel() > 1 else ()) + (1,)
+    zero = x_zero.reshape(by_row).double()
+    low = min(0, limits.min)  # sums of int8 are those of uint8, 128 less
+    y = F.linear(x.double() - low, weight.double())
+    y = (y - (zero - low) * weight_sums) * x_scale.reshape(by_row) * scale
+    if bias is not None:
+        y = y + bias
+    return row_major(y.float()[..., :out_features])
 
 
 def quantized_conv2d(x, weight, offset, scale, bias=None, stride=(1, 1),
@@ -271,6 +304,10 @@ RANGE = "int zero_point, int quant_min=0, int quant_max=255"
 for schema, function in (
         ("quantized_add(Tensor self, Tensor other, float scale, float "
          "other_scale, float bias, " + RANGE + ") -> Tensor", quantized_add),
+        ("dynamic_quantized_linear(Tensor input, Tensor input_scale, Tensor "
+         "input_zero_point, Tensor weight, SymInt out_features, Tensor "
+         "weight_sums, Tensor scale, Tensor? bias=None) -> Tensor",
+         dynamic_quantized_linear),
         ("quantized_mean2d(Tensor self, float scale, float bias, " + RANGE
          + ") -> Tensor", quantized_mean2d),
         ("quantized_lookup(Tensor self, Tensor table) -> Tensor",

@@ -8,7 +8,8 @@
  * from the reference by at most one quantization step, since the reference rounds each
  * float product and sum.
  *
- * Attention computes its scores with integers, whatever follows it.
+ * Attention computes its scores with integers, whatever follows it. A linear layer whose
+ * input is quantized by the range of each run becomes dynamic_quantized_linear.
  *
  * Images stay in the blocked layout: a convolution becomes to_blocked, the convolution,
  * from_blocked, and later nodes read the argument of from_blocked. This file walks over
@@ -39,12 +40,6 @@ cfx_status cfx_lower__constant(cfx_lowering *l, cfx_value v, cfx_dtype dtype,
     return st ? st : cfx_scope_status(s, l->p->err);
 }
 
-static bool is_written(cfx_lowering *l, const cfx_node *n)
-{
-    return cfx_frozen__has(&l->frozen, n) &&
-           cfx_aliases__is_written(&l->frozen.aliases, n);
-}
-
 static bool has_type(const cfx_node *n, cfx_dtype dtype)
 {
     const cfx_tensor *t = cfx_node__known_tensor(n);
@@ -73,10 +68,11 @@ cfx_node *cfx_lower__dequantized(cfx_lowering *l, const cfx_node *n,
                                  cfx_affine *out)
 {
     if (!n || !cfx_node_is(n, "dequantize_per_tensor") ||
-        !has_type(n, CFX_F32) || is_written(l, n) || !read_affine(n, out))
+        !has_type(n, CFX_F32) || cfx_lower__is_written(l, n) ||
+        !read_affine(n, out))
         return NULL;
     cfx_node *q = cfx_value__node(cfx_lower__arg(n, "input"));
-    return q && has_type(q, CFX_U8) && !is_written(l, q) ? q : NULL;
+    return q && has_type(q, CFX_U8) && !cfx_lower__is_written(l, q) ? q : NULL;
 }
 
 static bool is_quantize(const cfx_node *n, cfx_affine *out)
@@ -137,7 +133,7 @@ static cfx_value to_blocked(cfx_lowering *l, cfx_scope *s, cfx_node *n,
     cfx_node *x = is_quantize(n, &to)
                       ? cfx_value__node(cfx_lower__arg(n, "input"))
                       : NULL;
-    if (x && has_type(x, CFX_F32) && !is_written(l, x))
+    if (x && has_type(x, CFX_F32) && !cfx_lower__is_written(l, x))
         return cfx_quantize_to_blocked(
             s, cfx_value_of_node(x), cfx_float(to.scale),
             cfx_int(to.zero_point),
@@ -201,7 +197,7 @@ bool cfx_lower__is_between(cfx_lowering *l, const cfx_node *n)
 {
     return n->nusers == 1 &&
            (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) &&
-           has_type(n, CFX_F32) && !is_written(l, n);
+           has_type(n, CFX_F32) && !cfx_lower__is_written(l, n);
 }
 
 /* The node that computes the first argument of n, if only n reads it. */
@@ -230,7 +226,7 @@ static bool goes_on(const cfx_lowering *l, const cfx_node *n)
 static bool find_chain(cfx_lowering *l, cfx_node *n, cfx_chain *c)
 {
     *c = (cfx_chain){.n = n, .from = n, .lo = -INFINITY, .hi = INFINITY};
-    if (n->op != CFX_CALL_FUNCTION || is_written(l, n))
+    if (n->op != CFX_CALL_FUNCTION || cfx_lower__is_written(l, n))
         return false;
     c->rounds = is_quantize(n, &c->to);
     if (!c->rounds)
@@ -278,7 +274,7 @@ static cfx_status skip_rounding(cfx_lowering *l, cfx_node *n)
         !is_same_affine(&from, &before) || !is_same_affine(&from, &to))
         return CFX_OK;
     cfx_node *x = cfx_value__node(cfx_lower__arg(q, "input"));
-    if (!x || !has_type(x, CFX_F32) || is_written(l, x))
+    if (!x || !has_type(x, CFX_F32) || cfx_lower__is_written(l, x))
         return CFX_OK;
     l->p->changed++;
     cfx_status st = cfx_node_replace_input_with(n, dq, x, l->p->err);
@@ -338,7 +334,7 @@ static cfx_status move_padding(cfx_lowering *l, cfx_node *n)
     cfx_node *d = pads_zeros(n) && has_type(n, CFX_F32) ? cfx_node__arg(n, 0)
                                                         : NULL;
     cfx_node *q = d ? cfx_lower__dequantized(l, d, &from) : NULL;
-    if (!q || is_written(l, n))
+    if (!q || cfx_lower__is_written(l, n))
         return CFX_OK;
     cfx_insert_point at = cfx_graph_inserting_before(p->graph, n);
     cfx_node *y = pad_integers(l, n, q, from.zero_point);
@@ -375,7 +371,7 @@ static cfx_status lower_alone(cfx_lowering *l, cfx_node *n, cfx_node **next,
                               bool *done)
 {
     const cfx_chain alone = {.n = n, .from = n};
-    if (n->op != CFX_CALL_FUNCTION || is_written(l, n))
+    if (n->op != CFX_CALL_FUNCTION || cfx_lower__is_written(l, n))
         return CFX_OK;
     cfx_status st = cfx_lower__attention(l, &alone, next, done);
     return st || *done ? st : cfx_lower__window(l, &alone, next, done);

@@ -30,6 +30,12 @@ cfx_status cfx_lowering__run(cfx_pass_call *p,
     return st;
 }
 
+bool cfx_lower__is_written(cfx_lowering *l, const cfx_node *n)
+{
+    return cfx_frozen__has(&l->frozen, n) &&
+           cfx_aliases__is_written(&l->frozen.aliases, n);
+}
+
 cfx_value cfx_lower__arg(const cfx_node *n, const char *name)
 {
     const cfx_target *t = cfx_node__targets(n);

@@ -28,6 +28,8 @@ cfx_status cfx_lowering__run(cfx_pass_call *p,
                              cfx_status (*node)(cfx_lowering *l, cfx_node *n,
                                                 cfx_node **next));
 
+/* Was the graph's value of n written to? */
+bool cfx_lower__is_written(cfx_lowering *l, const cfx_node *n);
 /* The argument of a parameter, by the first overload that has the parameter. */
 cfx_value cfx_lower__arg(const cfx_node *n, const char *name);
 /* A module's attribute, or the argument of a function; absent if neither. */

@@ -23,7 +23,8 @@ typedef struct product {
     /* Groups that are computed as one, so that it has whole blocks of channels: its
      * weights are 0 between them. */
     int64_t merged;
-    cfx_affine from; /* of x */
+    cfx_affine from; /* of x; zero point -1, scale 1: found when it runs */
+    cfx_node *x_scale, *x_zero; /* which these nodes find; or NULL */
     cfx_value stride, padding, dilation;
     cfx_tensor *weight, *scale, *bias; /* scale: NULL if it is one for all */
     double one_scale;
@@ -248,6 +249,37 @@ static bool can_pack(product *a)
            (a->conv || in % CFX_QUAD == 0);
 }
 
+/* May a layer read the value of n, which has one of two types? */
+static bool is_read(const product *a, const cfx_node *n, cfx_dtype dtype,
+                    cfx_dtype other)
+{
+    const cfx_tensor *t = n ? cfx_node__known_tensor(n) : NULL;
+    return t && (t->dtype == dtype || t->dtype == other) &&
+           !cfx_lower__is_written(a->l, n);
+}
+
+/* The input of a linear layer, quantized by a scale and a zero point that nodes find: one
+ * of each, or one for each row. */
+static cfx_node *find_dynamic(product *a, const cfx_node *d)
+{
+    bool by_row = cfx_node_is(d, "dequantize_per_token");
+    if (a->conv || a->c->n != a->n ||
+        !(by_row || cfx_node_is(d, "dequantize_per_tensor")) ||
+        !is_read(a, d, CFX_F32, CFX_F32))
+        return NULL;
+    cfx_node *q = cfx_value__node(cfx_lower__arg(d, "input"));
+    a->x_scale = cfx_value__node(
+        cfx_lower__arg(d, by_row ? "scales" : "scale"));
+    a->x_zero = cfx_value__node(
+        cfx_lower__arg(d, by_row ? "zero_points" : "zero_point"));
+    a->from = (cfx_affine){.scale = 1, .zero_point = -1};
+    return is_read(a, q, CFX_U8, CFX_I8) &&
+                   is_read(a, a->x_scale, CFX_F32, CFX_F64) &&
+                   is_read(a, a->x_zero, CFX_I64, CFX_I64)
+               ? q
+               : NULL;
+}
+
 static cfx_status find(product *a, bool *found)
 {
     const form *f = form_of(a->n);
@@ -258,6 +290,8 @@ static cfx_status find(product *a, bool *found)
     a->x = x.kind == CFX_NODE
                ? cfx_lower__dequantized(a->l, x.u.node, &a->from)
                : NULL;
+    if (!a->x && x.kind == CFX_NODE)
+        a->x = find_dynamic(a, x.u.node);
     if (!a->x || !find_settings(a))
         return CFX_OK;
     bool biased = bias.kind && bias.kind != CFX_NONE;
@@ -477,7 +511,8 @@ static cfx_status put(product *a, int what)
         pack_offset(a, t->data);
     else
         pack_floats(a, t->data, what);
-    a->made[what] = cfx_pass_add_tensor(p, prefix[what], t);
+    a->made[what] = cfx_pass_add_tensor(
+        p, what == OFFSET && a->x_scale ? "_sums_" : prefix[what], t);
     cfx_tensor_unref(t);
     return a->made[what] ? CFX_OK : p->err->code;
 }
@@ -522,6 +557,17 @@ static cfx_value post_ops_of(cfx_scope *s, const product *a)
     return n ? cfx_list_of(s, CFX_LIST, n, item) : CFX_NOTHING;
 }
 
+/* The layer whose input has a scale that is found when it runs. */
+static cfx_value build_dynamic(cfx_scope *s, const product *a,
+                               const cfx_value made[4])
+{
+    return cfx_dynamic_quantized_linear(
+        s, cfx_value_of_node(a->x), cfx_value_of_node(a->x_scale),
+        cfx_value_of_node(a->x_zero), made[WEIGHT],
+        cfx_int(cfx_tensor_size(a->weight, 0)), made[OFFSET], made[SCALE],
+        .bias = made[BIAS]);
+}
+
 static cfx_value build(cfx_scope *s, const cfx_node *n, void *user)
 {
     product *a = user;
@@ -532,6 +578,8 @@ static cfx_value build(cfx_scope *s, const cfx_node *n, void *user)
     (void)n;
     for (int i = WEIGHT; i <= BIAS; i++)
         made[i] = a->made[i] ? cfx_value_of_node(a->made[i]) : CFX_NOTHING;
+    if (a->x_scale)
+        return build_dynamic(s, a, made);
     cfx_value x = a->conv ? cfx_lower__blocked(a->l, s, a->x, a->block)
                           : cfx_value_of_node(a->x);
     cfx_value y = a->conv

@@ -3,7 +3,8 @@
  *
  * A task is some rows of y of some blocks of an image. It computes all rows
  * for one unit of blocks, whose weights stay in L2, and meanwhile prefetches those of
- * the next unit. A convolution with padding reads a copy of x with a border.
+ * the next unit. A convolution with padding reads a copy of x with a border. On a
+ * processor without products of bytes, x is copied to 16 bits if it is read often.
  */
 #include "kernel/blocked/quantized.h"
 
@@ -24,6 +25,8 @@ enum { TASK_MIN = 512 << 10, TASK_MAX = 128 << 20 };
 enum { AHEAD = 2 * CFX_LINE };
 /* The fewest bytes of a task of a copy. */
 enum { COPIED_BYTES = 32 << 10 };
+/* How often a byte is read for widening it before to pay. */
+enum { WIDE_READS = 4 };
 
 typedef struct work {
     const cfx_context *ctx;
@@ -185,15 +188,28 @@ static void cut(work *v)
                       1, v->p.units);
 }
 
-static void run(cfx_context *ctx, work *v)
+static const struct cfx_quantized_kernels *kernels_of(const cfx_context *ctx)
 {
-    const struct cfx_quantized_kernels *k =
-        cfx_context_kernels(ctx)->quantized;
+    return cfx_context_kernels(ctx)->quantized;
+}
+
+/* Is x widened before, if tiles read each byte so often? */
+static bool is_wide(const cfx_context *ctx, int64_t reads)
+{
+    const struct cfx_quantized_kernels *k = kernels_of(ctx);
+
+    return k->wide_tile && !cfx_context_has(ctx, k->dots) &&
+           reads >= WIDE_READS;
+}
+
+static void run(cfx_context *ctx, work *v, bool wide)
+{
+    const struct cfx_quantized_kernels *k = kernels_of(ctx);
 
     cfx_quantized__prepare_end(ctx, &v->first.end, v->parts * v->blocks);
     v->ctx = ctx;
     v->most = k->pixels;
-    v->tile = k->tile[cfx_context_has(ctx, k->dots)];
+    v->tile = wide ? k->wide_tile : k->tile[cfx_context_has(ctx, k->dots)];
     cut(v);
     cfx_parallel_for(ctx, cfx_partition_tasks(&v->p), 1, run_task, v);
 }
@@ -259,48 +275,72 @@ static int64_t copied(const cfx_quantized_conv *c, int axis)
     return leaves_out(c) ? c->out[axis] : cfx_quantized_reach(c, axis);
 }
 
-size_t cfx_quantized_conv_workspace(const cfx_quantized_conv *c)
+static int64_t parts_of(const cfx_quantized_conv *c)
 {
-    const int64_t extents[] = {c->batch, c->in_blocks, copied(c, 0),
-                               copied(c, 1), c->channels};
+    return cfx_max64(c->groups, 1);
+}
 
-    return cfx_quantized_needs_border(c) || leaves_out(c)
-               ? (size_t)cfx_product64(5, extents)
-               : 0;
+static bool is_wide_conv(const cfx_context *ctx, const cfx_quantized_conv *c)
+{
+    return is_wide(ctx,
+                   c->out_blocks / parts_of(c) * c->kernel[0] * c->kernel[1]);
+}
+
+static bool is_copied(const cfx_context *ctx, const cfx_quantized_conv *c)
+{
+    return cfx_quantized_needs_border(c) || leaves_out(c) ||
+           is_wide_conv(ctx, c);
+}
+
+size_t cfx_quantized_conv_workspace(const cfx_context *ctx,
+                                    const cfx_quantized_conv *c)
+{
+    const int64_t extents[] = {1 + is_wide_conv(ctx, c),
+                               c->batch,
+                               c->in_blocks,
+                               copied(c, 0),
+                               copied(c, 1),
+                               c->channels};
+
+    return is_copied(ctx, c) ? (size_t)cfx_product64(6, extents) : 0;
 }
 
 typedef struct copy {
     const cfx_quantized_conv *c;
+    /* NULL: bytes stay bytes. */
+    void (*widen)(const uint8_t *x, uint8_t *y, int64_t n);
     uint8_t *to;
 } copy;
 
-/* Rows begin..end of a plane with its border. */
-static void border_rows(void *arg, int64_t plane, int64_t begin, int64_t end,
-                        int worker)
+/* Copy the bytes of a row that are read. */
+static void copy_row(const cfx_quantized_conv *c, int64_t plane, int64_t row,
+                     uint8_t *to)
 {
-    const copy *b = arg;
-    int64_t row = cfx_quantized_reach(b->c, 1) * b->c->channels;
-    uint8_t *to = b->to + plane * cfx_quantized_reach(b->c, 0) * row;
+    const int64_t unit = c->channels;
 
-    (void)worker;
-    for (int64_t i = begin; i < end; i++)
-        cfx_quantized_border_row(b->c, plane, i, to + i * row);
+    if (!leaves_out(c)) {
+        cfx_quantized_border_row(c, plane, row, to);
+        return;
+    }
+    int64_t from = plane * c->in[0] + row * c->stride[0];
+    cfx_blocked__pick(to, c->x + from * c->in[1] * unit, c->out[1], unit,
+                      c->stride[1] * unit);
 }
 
-/* Copy rows begin..end of the pixels of a plane that are read. */
-static void used_rows(void *arg, int64_t plane, int64_t begin, int64_t end,
+/* Rows begin..end of a plane of the copy. A row that is widened is first copied to the
+ * second half of its place. */
+static void copy_rows(void *arg, int64_t plane, int64_t begin, int64_t end,
                       int worker)
 {
     const copy *b = arg;
-    const cfx_quantized_conv *c = b->c;
-    const int64_t unit = c->channels;
+    int64_t n = copied(b->c, 1) * b->c->channels, row = b->widen ? 2 * n : n;
+    uint8_t *to = b->to + (plane * copied(b->c, 0) + begin) * row;
 
     (void)worker;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t row = plane * c->in[0] + i * c->stride[0];
-        cfx_blocked__pick(b->to + (plane * c->out[0] + i) * c->out[1] * unit,
-                          c->x + row * c->in[1] * unit, c->out[1], unit,
-                          c->stride[1] * unit);
+    for (int64_t i = begin; i < end; i++, to += row) {
+        copy_row(b->c, plane, i, to + row - n);
+        if (b->widen)
+            b->widen(to + n, to, n);
     }
 }
 
@@ -313,11 +353,12 @@ static bool is_flat(const cfx_quantized_conv *c)
 }
 
 /* Each group of an image counts as an image. */
-static work work_of(const cfx_quantized_conv *c)
+static work work_of(const cfx_quantized_conv *c, bool wide)
 {
-    int64_t parts = cfx_max64(c->groups, 1);
+    int64_t parts = parts_of(c);
     int64_t in = c->in_blocks / parts, out = c->out_blocks / parts;
-    int64_t pixel = CFX_BLOCK * result_bytes(&c->end), unit = c->channels;
+    int64_t pixel = CFX_BLOCK * result_bytes(&c->end);
+    int64_t unit = c->channels * (1 + wide); /* bytes */
     int64_t width = c->in[1] * unit, plane = c->in[0] * width;
     int64_t taps = c->kernel[0] * c->kernel[1];
     int64_t pixels = c->out[0] * c->out[1];
@@ -350,15 +391,16 @@ static work work_of(const cfx_quantized_conv *c)
     return v;
 }
 
-/* `c` with a copy of x, if that has a border or leaves out pixels. */
+/* `c` with a copy of x, if it needs one. */
 static cfx_quantized_conv with_copy(cfx_context *ctx,
                                     const cfx_quantized_conv *c,
                                     void *workspace)
 {
     cfx_quantized_conv inner = *c;
-    copy b = {c, workspace};
+    copy b = {c, is_wide_conv(ctx, c) ? kernels_of(ctx)->widen : NULL,
+              workspace};
 
-    if (cfx_quantized_conv_workspace(c) == 0)
+    if (!is_copied(ctx, c))
         return inner;
     inner.x = workspace;
     for (int i = 0; i < 2; i++) {
@@ -368,8 +410,8 @@ static cfx_quantized_conv with_copy(cfx_context *ctx,
     }
     cfx_blocked_for_rows(
         ctx, (cfx_blocked_planes){c->batch, c->in_blocks, inner.in[0]},
-        COPIED_BYTES / cfx_max64(inner.in[1] * c->channels, 1) + 1,
-        leaves_out(c) ? used_rows : border_rows, &b);
+        COPIED_BYTES / cfx_max64(inner.in[1] * c->channels, 1) + 1, copy_rows,
+        &b);
     return inner;
 }
 
@@ -379,8 +421,9 @@ void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
     if (c->batch * c->out_blocks * c->out[0] * c->out[1] == 0)
         return;
     const cfx_quantized_conv inner = with_copy(ctx, c, workspace);
-    work v = work_of(&inner);
-    run(ctx, &v);
+    bool wide = is_wide_conv(ctx, c);
+    work v = work_of(&inner, wide);
+    run(ctx, &v, wide);
 }
 
 /* ---- Products of matrices ---- */
@@ -412,22 +455,58 @@ static work product_work(const cfx_quantized_product *p, int64_t step,
     };
 }
 
-void cfx_quantized_product_run(cfx_context *ctx,
-                               const cfx_quantized_product *p)
+static bool is_wide_product(const cfx_context *ctx,
+                            const cfx_quantized_product *p)
 {
+    return is_wide(ctx, cfx_ceil_div(p->columns, CFX_BLOCK));
+}
+
+size_t cfx_quantized_product_workspace(const cfx_context *ctx,
+                                       const cfx_quantized_product *p)
+{
+    return is_wide_product(ctx, p) ? 2 * (size_t)(p->rows * p->depth) : 0;
+}
+
+typedef struct widening {
+    const struct cfx_quantized_kernels *k;
+    const uint8_t *x;
+    uint8_t *y;
+} widening;
+
+static void widen_fours(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const widening *w = arg;
+
+    (void)worker;
+    w->k->widen(w->x + begin * CFX_QUAD, w->y + 2 * begin * CFX_QUAD,
+                (end - begin) * CFX_QUAD);
+}
+
+void cfx_quantized_product_run(cfx_context *ctx,
+                               const cfx_quantized_product *p, void *workspace)
+{
+    int64_t step = p->depth % CFX_BLOCK ? p->depth : CFX_BLOCK;
+
     if (p->rows == 0 || p->columns == 0)
         return;
-    work v = product_work(p, p->depth % CFX_BLOCK ? p->depth : CFX_BLOCK,
-                          p->depth, p->columns * result_bytes(&p->end));
-    run(ctx, &v);
+    work v = product_work(p, step, p->depth,
+                          p->columns * result_bytes(&p->end));
+    if (is_wide_product(ctx, p) && p->depth > 0) {
+        widening w = {kernels_of(ctx), p->x, workspace};
+        cfx_parallel_for(ctx, p->rows * p->depth / CFX_QUAD,
+                         COPIED_BYTES / CFX_QUAD, widen_fours, &w);
+        v.first.x = workspace;
+        v.first.x_pixel *= 2;
+        v.first.x_at[0] *= 2;
+    }
+    run(ctx, &v, is_wide_product(ctx, p));
 }
 
 void cfx_quantized_product_run_serial(const cfx_context *ctx,
                                       const cfx_quantized_product *p,
                                       int64_t x_row, int64_t y_row)
 {
-    const struct cfx_quantized_kernels *k =
-        cfx_context_kernels(ctx)->quantized;
+    const struct cfx_quantized_kernels *k = kernels_of(ctx);
 
     if (p->rows == 0 || p->columns == 0)
         return;

@@ -69,7 +69,8 @@ typedef struct cfx_quantized_conv {
 } cfx_quantized_conv;
 
 /* Scratch bytes; the pointers of `c` are not looked at. Never fails. */
-size_t cfx_quantized_conv_workspace(const cfx_quantized_conv *c);
+size_t cfx_quantized_conv_workspace(const cfx_context *ctx,
+                                    const cfx_quantized_conv *c);
 /* Compute it on the threads of the context. Never fails. */
 void cfx_quantized_conv_run(cfx_context *ctx, const cfx_quantized_conv *c,
                             void *workspace);
@@ -99,9 +100,13 @@ typedef struct cfx_quantized_product {
     void *y;
 } cfx_quantized_product;
 
+/* Scratch bytes; the pointers of `p` are not looked at. Never fails. */
+size_t cfx_quantized_product_workspace(const cfx_context *ctx,
+                                       const cfx_quantized_product *p);
 /* Compute it on the threads of the context. Never fails. */
 void cfx_quantized_product_run(cfx_context *ctx,
-                               const cfx_quantized_product *p);
+                               const cfx_quantized_product *p,
+                               void *workspace);
 /* Compute a product on this thread, without rounding; x_row and y_row are strides in
  * bytes. Never fails. */
 void cfx_quantized_product_run_serial(const cfx_context *ctx,
@@ -113,6 +118,19 @@ void cfx_quantized_product_run_serial(const cfx_context *ctx,
 /* Compute n elements. Never fails. */
 void cfx_quantized_add_run(cfx_context *ctx, const cfx_quantized_sum *s,
                            int64_t n);
+
+/* Rows of sums of products, as floats: y = (y - zero_point * sums) * (x_scale * scale) +
+ * bias. */
+typedef struct cfx_quantized_row_end {
+    int64_t columns;
+    const int32_t *sums;
+    const float *scale, *bias; /* bias: or NULL */
+} cfx_quantized_row_end;
+
+/* Compute a row on this thread. Never fails. */
+void cfx_quantized_scale_row(const cfx_context *ctx,
+                             const cfx_quantized_row_end *end, float x_scale,
+                             int zero_point, float *y);
 
 /* To quantize: y = round(clamp(x * scale)) + zero_point; to dequantize: x =
  * (y - zero_point) * scale. */
@@ -234,6 +252,8 @@ struct cfx_quantized_elements {
                      int64_t n);
     void (*dequantize)(const cfx_quantized_floats *f, const uint8_t *y,
                        float *x, int64_t n);
+    void (*scale_row)(const cfx_quantized_row_end *end, float x_scale,
+                      int zero_point, float *y);
     /* Rows of n <= 16 bytes, `row` bytes apart, to contiguous rows of 16 floats, padded
      * with zeros. */
     void (*dequantize_block)(const cfx_quantized_floats *f, const uint8_t *y,
@@ -271,6 +291,11 @@ struct cfx_quantized_kernels {
     /* `dots`: features with dot products of four bytes; tile[has them]. */
     unsigned dots;
     void (*tile[2])(const cfx_quantized_tile *t);
+    /* tile[0] for x of 16 bits, or NULL. */
+    void (*wide_tile)(const cfx_quantized_tile *t);
+    /* Widen n bytes for it, a multiple of CFX_QUAD, each four of them to the order 0 2 1
+     * 3; x may be the second half of y. */
+    void (*widen)(const uint8_t *x, uint8_t *y, int64_t n);
     const struct cfx_quantized_elements *elements;
     const struct cfx_quantized_windows *windows;
 };

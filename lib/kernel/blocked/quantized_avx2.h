@@ -6,59 +6,60 @@
 #define HAVE_VEX_DOTS
 #endif
 typedef __m256i vi;
-typedef struct fours {
-    vi all, odd;
-} fours;
+typedef vi factors;
 
 CFX_FORCE_INLINE vi vi_load(const void *p)
 {
     return _mm256_loadu_si256(p);
 }
 
-CFX_FORCE_INLINE fours fours_of(const bool dots, const uint8_t *p)
+/* The even or the odd bytes, widened. */
+CFX_FORCE_INLINE vi part_of_bytes(const int part, vi x)
 {
-    int32_t quad;
-
-    memcpy(&quad, p, sizeof(quad));
-    vi x = _mm256_set1_epi32(quad);
-    return dots ? (fours){x, x}
-                : (fours){_mm256_and_si256(x, _mm256_set1_epi16(0xff)),
-                          _mm256_srli_epi16(x, 8)};
+    return part ? _mm256_srli_epi16(x, 8)
+                : _mm256_and_si256(x, _mm256_set1_epi16(0xff));
 }
 
-CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
+CFX_FORCE_INLINE factors pixel_factor(const int how, const int part,
+                                      const uint8_t *p)
 {
-    vi w = vi_load(p);
+    int32_t four;
 
-    return dots ? (fours){w, w}
-                : (fours){_mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8),
-                          _mm256_srai_epi16(w, 8)};
+    memcpy(&four, p + (how == WIDE ? part * CFX_QUAD : 0), sizeof(four));
+    const vi x = _mm256_set1_epi32(four);
+    return how == BYTES ? part_of_bytes(part, x) : x;
 }
 
-CFX_FORCE_INLINE fours numbers_of(const uint8_t *p)
+CFX_FORCE_INLINE factors weight_factor(const int how, const int part,
+                                       const int8_t *p)
 {
-    vi x = vi_load(p);
+    const vi w = vi_load(p);
 
-    return (fours){_mm256_and_si256(x, _mm256_set1_epi16(0xff)),
-                   _mm256_srli_epi16(x, 8)};
+    if (how == DOTS)
+        return w;
+    return _mm256_srai_epi16(part ? w : _mm256_slli_epi16(w, 8), 8);
 }
 
-CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
+CFX_FORCE_INLINE factors byte_factor(const int part, const uint8_t *p)
+{
+    return part_of_bytes(part, vi_load(p));
+}
+
+CFX_FORCE_INLINE vi dot(const int how, vi s, factors x, factors w)
 {
 #if defined(HAVE_VEX_DOTS)
-    if (dots) {
+    if (how == DOTS) {
         /* The intrinsic would need AVX-VNNI in the whole file; without {vex} the
          * assembler takes AVX-512's encoding. */
-        __asm__("%{vex%} vpdpbusd %2, %1, %0"
-                : "+x"(s)
-                : "x"(x.all), "x"(w.all));
+        __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(s) : "x"(x), "x"(w));
         return s;
     }
 #endif
-    (void)dots;
-    return _mm256_add_epi32(s,
-                            _mm256_add_epi32(_mm256_madd_epi16(x.all, w.all),
-                                             _mm256_madd_epi16(x.odd, w.odd)));
+    (void)how;
+    s = _mm256_add_epi32(s, _mm256_madd_epi16(x, w));
+    /* Else compilers add products to products, which do not fit into registers. */
+    __asm__("" : "+x"(s));
+    return s;
 }
 
 CFX_FORCE_INLINE vf vf_of_vi(vi x)

@@ -2,53 +2,56 @@
  * quantized_avx512.h -- quantized_vec.h for AVX-512.
  */
 typedef __m512i vi;
-typedef struct fours {
-    vi all, odd;
-} fours;
+typedef vi factors;
 
 CFX_FORCE_INLINE vi vi_load(const void *p)
 {
     return _mm512_loadu_si512(p);
 }
 
-CFX_FORCE_INLINE fours fours_of(const bool dots, const uint8_t *p)
+/* The even or the odd bytes, widened. */
+CFX_FORCE_INLINE vi part_of_bytes(const int part, vi x)
 {
-    int32_t quad;
-
-    memcpy(&quad, p, sizeof(quad));
-    vi x = _mm512_set1_epi32(quad);
-    return dots ? (fours){x, x}
-                : (fours){_mm512_and_si512(x, _mm512_set1_epi16(0xff)),
-                          _mm512_srli_epi16(x, 8)};
+    return part ? _mm512_srli_epi16(x, 8)
+                : _mm512_and_si512(x, _mm512_set1_epi16(0xff));
 }
 
-CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
+CFX_FORCE_INLINE factors pixel_factor(const int how, const int part,
+                                      const uint8_t *p)
 {
-    vi w = vi_load(p);
+    int32_t four;
 
-    return dots ? (fours){w, w}
-                : (fours){_mm512_srai_epi16(_mm512_slli_epi16(w, 8), 8),
-                          _mm512_srai_epi16(w, 8)};
+    memcpy(&four, p + (how == WIDE ? part * CFX_QUAD : 0), sizeof(four));
+    const vi x = _mm512_set1_epi32(four);
+    return how == BYTES ? part_of_bytes(part, x) : x;
 }
 
-CFX_FORCE_INLINE fours numbers_of(const uint8_t *p)
+CFX_FORCE_INLINE factors weight_factor(const int how, const int part,
+                                       const int8_t *p)
 {
-    vi x = vi_load(p);
+    const vi w = vi_load(p);
 
-    return (fours){_mm512_and_si512(x, _mm512_set1_epi16(0xff)),
-                   _mm512_srli_epi16(x, 8)};
+    if (how == DOTS)
+        return w;
+    return _mm512_srai_epi16(part ? w : _mm512_slli_epi16(w, 8), 8);
 }
 
-CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
+CFX_FORCE_INLINE factors byte_factor(const int part, const uint8_t *p)
 {
-    if (dots) {
+    return part_of_bytes(part, vi_load(p));
+}
+
+CFX_FORCE_INLINE vi dot(const int how, vi s, factors x, factors w)
+{
+    if (how == DOTS) {
         /* The compiler has a function for it only where all code may use it. */
-        __asm__("vpdpbusd %2, %1, %0" : "+v"(s) : "v"(x.all), "v"(w.all));
+        __asm__("vpdpbusd %2, %1, %0" : "+v"(s) : "v"(x), "v"(w));
         return s;
     }
-    return _mm512_add_epi32(s,
-                            _mm512_add_epi32(_mm512_madd_epi16(x.all, w.all),
-                                             _mm512_madd_epi16(x.odd, w.odd)));
+    s = _mm512_add_epi32(s, _mm512_madd_epi16(x, w));
+    /* Else compilers add products to products, which do not fit into registers. */
+    __asm__("" : "+v"(s));
+    return s;
 }
 
 CFX_FORCE_INLINE vf vf_of_vi(vi x)
@@ -161,7 +164,7 @@ CFX_FORCE_INLINE vi lookup(const vi *table, vi x)
                                   choose(x, table[2], table[3]));
 }
 
-/* The order of fours_of_pixels: byte 4 c + p is byte 16 p + c. */
+/* The order of factor_of_pixels: byte 4 c + p is byte 16 p + c. */
 CFX_FORCE_INLINE vi order_of_pixels(void)
 {
     const vi lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4,
@@ -173,28 +176,23 @@ CFX_FORCE_INLINE vi order_of_pixels(void)
 }
 
 /* Pixels of 16 channels that follow each other. */
-CFX_FORCE_INLINE fours fours_of_pixels(const void *p, int64_t n, vi order)
+CFX_FORCE_INLINE factors factor_of_pixels(const void *p, int64_t n, vi order)
 {
     const __mmask64 there = n < 4 ? (1ULL << n * CFX_BLOCK) - 1 : ~0ULL;
-    const vi x = reorder(_mm512_maskz_loadu_epi8(there, p), order);
 
-    return (fours){x, x};
+    return reorder(_mm512_maskz_loadu_epi8(there, p), order);
 }
 
-/* Like fours_of_pixels, but only bytes whose bits are set in `there` are read; the
+/* Like factor_of_pixels, but only bytes whose bits are set in `there` are read; the
  * others are those of `outside`. */
-CFX_FORCE_INLINE fours fours_within(const void *p, uint64_t there, vi outside,
-                                    vi order)
+CFX_FORCE_INLINE factors factor_within(const void *p, uint64_t there,
+                                       vi outside, vi order)
 {
-    const vi x = reorder(_mm512_mask_loadu_epi8(outside, there, p), order);
-
-    return (fours){x, x};
+    return reorder(_mm512_mask_loadu_epi8(outside, there, p), order);
 }
 
 /* The bytes of three pixels as the last three of a four. */
-CFX_FORCE_INLINE fours a_byte_later(fours x)
+CFX_FORCE_INLINE factors a_byte_later(factors x)
 {
-    const vi later = _mm512_slli_epi32(x.all, 8);
-
-    return (fours){later, later};
+    return _mm512_slli_epi32(x, 8);
 }

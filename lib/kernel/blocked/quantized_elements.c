@@ -39,6 +39,15 @@ void cfx_quantized_add_run(cfx_context *ctx, const cfx_quantized_sum *s,
         cfx_parallel_for(ctx, n, TASK, add_task, &v);
 }
 
+/* ---- Rows ---- */
+
+void cfx_quantized_scale_row(const cfx_context *ctx,
+                             const cfx_quantized_row_end *end, float x_scale,
+                             int zero_point, float *y)
+{
+    kernels_of(ctx)->scale_row(end, x_scale, zero_point, y);
+}
+
 /* ---- Floats ---- */
 
 typedef struct floats {

@@ -215,15 +215,17 @@ CFX_FORCE_INLINE void sums_of(const uint8_t *x, int64_t n, int32_t *sum,
 {
     enum { STEP = VF * CFX_QUAD };
     static const uint8_t ones[CFX_QUAD] = {1, 1, 1, 1};
-    const fours one = fours_of(false, ones);
     int32_t each[2][VF] = {{0}};
     vi s = vi_load(each[0]), q = vi_load(each[1]);
     int64_t i = 0;
 
     for (; i + STEP <= n; i += STEP) {
-        const fours v = numbers_of(x + i);
-        s = dot(false, s, v, one);
-        q = dot(false, q, v, v);
+        CFX_UNROLL
+        for (int part = 0; part < PARTS(BYTES); part++) {
+            const factors v = byte_factor(part, x + i);
+            s = dot(BYTES, s, v, pixel_factor(BYTES, part, ones));
+            q = dot(BYTES, q, v, v);
+        }
     }
     memcpy(each[0], &s, sizeof(s));
     memcpy(each[1], &q, sizeof(q));
@@ -272,7 +274,6 @@ static void center(uint8_t *w, int64_t quads, int factor, int32_t *offset)
 {
     enum { STEP = CFX_BLOCK * CFX_QUAD };
     static const uint8_t ones[CFX_QUAD] = {1, 1, 1, 1};
-    const fours one = fours_of(false, ones);
     int32_t sum[CFX_BLOCK] = {0};
     vi s[BV];
 
@@ -282,15 +283,36 @@ static void center(uint8_t *w, int64_t quads, int factor, int32_t *offset)
     for (int64_t i = 0; i < quads * STEP; i++)
         w[i] ^= 0x80;
     for (int64_t i = 0; i < quads; i++, w += STEP) {
-        for (int v = 0; v < BV; v++)
-            s[v] = dot(
-                false, s[v], one,
-                weights_of(false, (const int8_t *)w + v * VF * CFX_QUAD));
+        for (int v = 0; v < BV; v++) {
+            const int8_t *at = (const int8_t *)w + v * VF * CFX_QUAD;
+            CFX_UNROLL
+            for (int part = 0; part < PARTS(BYTES); part++)
+                s[v] = dot(BYTES, s[v], pixel_factor(BYTES, part, ones),
+                           weight_factor(BYTES, part, at));
+        }
     }
     for (int v = 0; v < BV; v++)
         memcpy(sum + v * VF, &s[v], sizeof(s[v]));
     for (int i = 0; i < CFX_BLOCK; i++)
         offset[i] = factor * sum[i];
+}
+
+/* ---- Rows ---- */
+
+static void scale_row(const cfx_quantized_row_end *end, float x_scale,
+                      int zero_point, float *y)
+{
+    const int64_t n = end->columns;
+    const int32_t *sums = end->sums;
+    const float *scale = end->scale, *bias = end->bias;
+    const float zero = (float)zero_point;
+
+    CFX_SIMD
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (y[i] - zero * (float)sums[i]) * (x_scale * scale[i]);
+    CFX_SIMD
+    for (int64_t i = 0; bias && i < n; i++)
+        y[i] += bias[i];
 }
 
 static bool are_below(const float *x, float limit, int64_t n)
@@ -308,6 +330,7 @@ extern const struct cfx_quantized_elements CFX_LEVEL_NAME(
 
 const struct cfx_quantized_elements CFX_LEVEL_NAME(cfx_quantized_elements) = {
     .add = add,
+    .scale_row = scale_row,
     .quantize = quantize,
     .interleave = interleave,
     .dequantize = dequantize,

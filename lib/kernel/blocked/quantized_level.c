@@ -2,9 +2,10 @@
  * quantized_level.c -- tiles of products of uint8 with int8, for one level.
  *
  * A tile of sums stays in registers. Each step broadcasts four channels of each
- * pixel and multiplies them by the fours of all output channels. Where the
- * processor has no instruction for that, the numbers are widened to 16 bits:
- * products of 8 bits that are added in 16 would saturate.
+ * pixel and multiplies them by the weights of these channels, of all output channels.
+ * Where the processor has no instruction for that, both are widened to 16 bits: two
+ * products of bytes may not fit into 16. The pixels are widened once if a convolution
+ * reads them often.
  */
 #include "base/util.h"
 #include "kernel/blocked/quantized.h"
@@ -144,11 +145,32 @@ static void finish_rows(const cfx_quantized_tile *t, int block, const vi *s,
 
 /* ---- Products ---- */
 
-CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
+/* Add the products of a part of four channels of all pixels. */
+CFX_FORCE_INLINE void add_part(const int how, const int part, const int pixels,
+                               const int blocks, const cfx_quantized_tile *t,
+                               const uint8_t *x, const int8_t *w,
+                               vi s[P1][4 * BV])
+{
+    factors wv[4 * BV];
+
+    CFX_UNROLL
+    for (int v = 0; v < blocks * BV; v++)
+        wv[v] = weight_factor(
+            how, part, w + v / BV * t->w_block + v % BV * VF * CFX_QUAD);
+    CFX_UNROLL
+    for (int p = 0; p < pixels; p++) {
+        const factors xv = pixel_factor(how, part, x + p * t->x_pixel);
+        CFX_UNROLL
+        for (int v = 0; v < blocks * BV; v++)
+            s[p][v] = dot(how, s[p][v], xv, wv[v]);
+    }
+}
+
+CFX_FORCE_INLINE void tile(const int how, const int pixels, const int blocks,
                            const cfx_quantized_tile *t)
 {
     enum { STEP = CFX_BLOCK * CFX_QUAD, AHEAD = 16 };
-    const int nv = blocks * BV;
+    const int nv = blocks * BV, x_step = CFX_QUAD * (how == WIDE ? 2 : 1);
     const int64_t next_step = t->next_step;
     const int8_t *w = t->w, *next = t->next;
     vi s[P1][4 * BV];
@@ -168,23 +190,15 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
                 CFX_PREFETCH_FAR(next + CFX_LINE);
                 next += next_step;
                 for (int64_t n = t->quads; n > 0; n--) {
-                    fours wv[4 * BV];
                     CFX_UNROLL
-                    for (int v = 0; v < nv; v++) {
-                        const int8_t *at = w + v / BV * t->w_block +
-                                           v % BV * VF * CFX_QUAD;
-                        wv[v] = weights_of(dots, at);
-                        if (VF > 1 && v % BV == 0)
-                            CFX_PREFETCH(at + AHEAD * STEP);
+                    for (int b = 0; b < blocks; b++)
+                        if (VF > 1)
+                            CFX_PREFETCH(w + b * t->w_block + AHEAD * STEP);
+                    add_part(how, 0, pixels, blocks, t, x, w, s);
+                    if (PARTS(how) > 1) {
+                        add_part(how, 1, pixels, blocks, t, x, w, s);
                     }
-                    CFX_UNROLL
-                    for (int p = 0; p < pixels; p++) {
-                        fours xv = fours_of(dots, x + p * t->x_pixel);
-                        CFX_UNROLL
-                        for (int v = 0; v < nv; v++)
-                            s[p][v] = dot(dots, s[p][v], xv, wv[v]);
-                    }
-                    x += CFX_QUAD;
+                    x += x_step;
                     w += STEP;
                 }
             }
@@ -220,27 +234,27 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
 }
 
 /* clang-format off */
-#define CASE(dots, p, b) case p: tile(dots, p, b, t); break;
-#define UP_TO_4(d, b) CASE(d, 1, b) CASE(d, 2, b) CASE(d, 3, b) CASE(d, 4, b)
-#define UP_TO_6(d, b) UP_TO_4(d, b) CASE(d, 5, b) CASE(d, 6, b)
-#define UP_TO_14(d, b) UP_TO_6(d, b) CASE(d, 7, b) CASE(d, 8, b) \
-    CASE(d, 9, b) CASE(d, 10, b) CASE(d, 11, b) CASE(d, 12, b) \
-    CASE(d, 13, b) CASE(d, 14, b)
+#define CASE(how, p, b) case p: tile(how, p, b, t); break;
+#define UP_TO_4(how, b) CASE(how, 1, b) CASE(how, 2, b) CASE(how, 3, b) CASE(how, 4, b)
+#define UP_TO_6(how, b) UP_TO_4(how, b) CASE(how, 5, b) CASE(how, 6, b)
+#define UP_TO_14(how, b) UP_TO_6(how, b) CASE(how, 7, b) CASE(how, 8, b) \
+    CASE(how, 9, b) CASE(how, 10, b) CASE(how, 11, b) CASE(how, 12, b) \
+    CASE(how, 13, b) CASE(how, 14, b)
 /* clang-format on */
 
-#define TILES(name, dots, cases, blocks)                                      \
+#define TILES(name, how, cases, blocks)                                       \
     static void name(const cfx_quantized_tile *t)                             \
     {                                                                         \
         switch (t->pixels) {                                                  \
-            cases(dots, blocks) default : break;                              \
+            cases(how, blocks) default : break;                               \
         }                                                                     \
     }
 
 #if CFX_LEVEL_IS(avx512)
-#define ALL_TILES(name, dots)                                                 \
-    TILES(name##_1, dots, UP_TO_14, 1)                                        \
-    TILES(name##_2, dots, UP_TO_14, 2)                                        \
-    TILES(name##_4, dots, UP_TO_6, 4)                                         \
+#define ALL_TILES(name, how)                                                  \
+    TILES(name##_1, how, UP_TO_14, 1)                                         \
+    TILES(name##_2, how, UP_TO_14, 2)                                         \
+    TILES(name##_4, how, UP_TO_6, 4)                                          \
     static void name(const cfx_quantized_tile *t)                             \
     {                                                                         \
         if (t->blocks == 4)                                                   \
@@ -251,16 +265,44 @@ CFX_FORCE_INLINE void tile(const bool dots, const int pixels, const int blocks,
             name##_1(t);                                                      \
     }
 #elif CFX_LEVEL_IS(plain)
-#define ALL_TILES(name, dots) TILES(name, dots, UP_TO_4, 1)
+#define ALL_TILES(name, how) TILES(name, how, UP_TO_4, 1)
 #else
-#define ALL_TILES(name, dots) TILES(name, dots, UP_TO_6, 1)
+#define ALL_TILES(name, how) TILES(name, how, UP_TO_6, 1)
 #endif
 
-ALL_TILES(wide_tile, false)
-#if CFX_LEVEL_IS(avx512) || CFX_LEVEL_IS(avx2)
-ALL_TILES(dots_tile, true)
+ALL_TILES(byte_tile, BYTES)
+#if defined(HAVE_DOTS)
+ALL_TILES(dots_tile, DOTS)
 #else
-#define dots_tile wide_tile
+#define dots_tile byte_tile
+#endif
+
+#if CFX_LEVEL_IS(avx512) || CFX_LEVEL_IS(avx2)
+ALL_TILES(widened_tile, WIDE)
+
+static void widen_four(const uint8_t *x, uint8_t *y)
+{
+    const uint16_t wide[CFX_QUAD] = {x[0], x[2], x[1], x[3]};
+
+    memcpy(y, wide, sizeof(wide));
+}
+
+static void widen_bytes(const uint8_t *x, uint8_t *y, int64_t n)
+{
+    enum { STEP = 16 };
+    const __m128i low = _mm_set1_epi16(0xff);
+    int64_t i = 0;
+
+    for (; i + STEP <= n; i += STEP) {
+        const __m128i v = vb_load(x + i);
+        const __m128i even = _mm_and_si128(v, low), odd = _mm_srli_epi16(v, 8);
+        vb_store(y + 2 * i, _mm_unpacklo_epi32(even, odd));
+        vb_store(y + 2 * i + STEP, _mm_unpackhi_epi32(even, odd));
+    }
+    for (; i < n; i += CFX_QUAD)
+        widen_four(x + i, y + 2 * i);
+}
+#define HAVE_WIDE
 #endif
 
 extern const struct cfx_quantized_elements CFX_LEVEL_NAME(
@@ -273,7 +315,11 @@ extern const struct cfx_quantized_kernels CFX_LEVEL_NAME(
 const struct cfx_quantized_kernels CFX_LEVEL_NAME(cfx_quantized_kernels) = {
     .pixels = {[1] = P1, [2] = P2, [4] = P4},
     .dots = DOTS_NEED,
-    .tile = {wide_tile, dots_tile},
+    .tile = {byte_tile, dots_tile},
+#if defined(HAVE_WIDE)
+    .wide_tile = widened_tile,
+    .widen = widen_bytes,
+#endif
     .elements = &CFX_LEVEL_NAME(cfx_quantized_elements),
     .windows = &CFX_LEVEL_NAME(cfx_quantized_windows),
 };

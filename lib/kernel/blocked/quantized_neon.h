@@ -2,48 +2,54 @@
  * quantized_neon.h -- quantized_vec.h for 64-bit ARM.
  */
 typedef int32x4_t vi;
-typedef struct fours {
+typedef struct factors {
     int16x8_t all, odd;
-} fours;
+} factors;
 
 CFX_FORCE_INLINE vi vi_load(const void *p)
 {
     return vreinterpretq_s32_s8(vld1q_s8(p));
 }
 
-CFX_FORCE_INLINE fours fours_of(const bool dots, const uint8_t *p)
+CFX_FORCE_INLINE factors factor_of(uint16x8_t x)
+{
+    return (factors){vreinterpretq_s16_u16(vandq_u16(x, vdupq_n_u16(0xff))),
+                     vreinterpretq_s16_u16(vshrq_n_u16(x, 8))};
+}
+
+CFX_FORCE_INLINE factors pixel_factor(const int how, const int part,
+                                      const uint8_t *p)
 {
     uint32_t quad;
 
-    (void)dots;
+    (void)how;
+    (void)part;
     memcpy(&quad, p, sizeof(quad));
-    uint16x8_t x = vreinterpretq_u16_u32(vdupq_n_u32(quad));
-    return (fours){vreinterpretq_s16_u16(vandq_u16(x, vdupq_n_u16(0xff))),
-                   vreinterpretq_s16_u16(vshrq_n_u16(x, 8))};
+    return factor_of(vreinterpretq_u16_u32(vdupq_n_u32(quad)));
 }
 
-CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
+CFX_FORCE_INLINE factors weight_factor(const int how, const int part,
+                                       const int8_t *p)
 {
     int16x8_t w = vreinterpretq_s16_s8(vld1q_s8(p));
 
-    (void)dots;
-    return (fours){vshrq_n_s16(vshlq_n_s16(w, 8), 8), vshrq_n_s16(w, 8)};
+    (void)how;
+    (void)part;
+    return (factors){vshrq_n_s16(vshlq_n_s16(w, 8), 8), vshrq_n_s16(w, 8)};
 }
 
-CFX_FORCE_INLINE fours numbers_of(const uint8_t *p)
+CFX_FORCE_INLINE factors byte_factor(const int part, const uint8_t *p)
 {
-    uint16x8_t x = vreinterpretq_u16_u8(vld1q_u8(p));
-
-    return (fours){vreinterpretq_s16_u16(vandq_u16(x, vdupq_n_u16(0xff))),
-                   vreinterpretq_s16_u16(vshrq_n_u16(x, 8))};
+    (void)part;
+    return factor_of(vreinterpretq_u16_u8(vld1q_u8(p)));
 }
 
-CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
+CFX_FORCE_INLINE vi dot(const int how, vi s, factors x, factors w)
 {
     vi low = vmull_s16(vget_low_s16(x.all), vget_low_s16(w.all));
     vi high = vmull_s16(vget_high_s16(x.all), vget_high_s16(w.all));
 
-    (void)dots;
+    (void)how;
     low = vmlal_s16(low, vget_low_s16(x.odd), vget_low_s16(w.odd));
     high = vmlal_s16(high, vget_high_s16(x.odd), vget_high_s16(w.odd));
     return vaddq_s32(s, vpaddq_s32(low, high));

@@ -2,9 +2,9 @@
  * quantized_plain.h -- quantized_vec.h without vectors.
  */
 typedef int32_t vi;
-typedef struct fours {
+typedef struct factors {
     int16_t number[CFX_QUAD];
-} fours;
+} factors;
 
 CFX_FORCE_INLINE vi vi_load(const void *p)
 {
@@ -14,26 +14,30 @@ CFX_FORCE_INLINE vi vi_load(const void *p)
     return x;
 }
 
-CFX_FORCE_INLINE fours fours_of(const bool dots, const uint8_t *p)
+CFX_FORCE_INLINE factors pixel_factor(const int how, const int part,
+                                      const uint8_t *p)
 {
-    (void)dots;
-    return (fours){{p[0], p[1], p[2], p[3]}};
+    (void)how;
+    (void)part;
+    return (factors){{p[0], p[1], p[2], p[3]}};
 }
 
-CFX_FORCE_INLINE fours weights_of(const bool dots, const int8_t *p)
+CFX_FORCE_INLINE factors weight_factor(const int how, const int part,
+                                       const int8_t *p)
 {
-    (void)dots;
-    return (fours){{p[0], p[1], p[2], p[3]}};
+    (void)how;
+    (void)part;
+    return (factors){{p[0], p[1], p[2], p[3]}};
 }
 
-CFX_FORCE_INLINE fours numbers_of(const uint8_t *p)
+CFX_FORCE_INLINE factors byte_factor(const int part, const uint8_t *p)
 {
-    return fours_of(false, p);
+    return pixel_factor(BYTES, part, p);
 }
 
-CFX_FORCE_INLINE vi dot(const bool dots, vi s, fours x, fours w)
+CFX_FORCE_INLINE vi dot(const int how, vi s, factors x, factors w)
 {
-    (void)dots;
+    (void)how;
     for (int i = 0; i < CFX_QUAD; i++)
         s = (vi)((uint32_t)s + (uint32_t)(x.number[i] * w.number[i]));
     return s;

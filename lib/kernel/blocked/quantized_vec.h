@@ -2,11 +2,14 @@
  * quantized_vec.h -- vectors of int32 and of bytes, for one level: what the kernels
  * of quantized numbers need besides vec.h.
  *
- *     fours_of(p), weights_of(p)  four bytes for all lanes, and fours for each
- *     dot(s, x, w)                s + the products of the bytes of each lane
- *     numbers_of(p)               bytes for all lanes as both factors of dot without
- *                                 `dots`
- *     fours_of_pixels(p, n, order_of_pixels())
+ *     dot(how, s, x, w)           s + products of the bytes of each lane. Products by
+ *                                 BYTES and WIDE have PARTS: s is to be added to for
+ *                                 each of them, with the factors of that part
+ *     pixel_factor(how, part, p)  four bytes, the same for all lanes
+ *     weight_factor(how, part, p) four bytes for each lane
+ *     byte_factor(part, p)        likewise, uint8, for products by BYTES: it may be
+ *                                 both factors
+ *     factor_of_pixels(p, n, order_of_pixels())
  *                                 the bytes of each channel of n <= 4 pixels, 0 past
  *                                 n; only with MOVES_NEED, as lookup and
  *                                 a_byte_later
@@ -21,7 +24,8 @@
  *     vi_of_vf(x)                 the same without z, the least number if it is less
  *     vb_zero(), vb_load(p), vb_store(p, x), vb_max(x, y)     a block of bytes
  *
- * `dots` says that the processor has an instruction for dot.
+ * A product of bytes is computed by DOTS, an instruction that the processor may have,
+ * or in 16 bits. x is widened to them when it is read (BYTES), or before (WIDE).
  */
 #ifndef CFX_QUANTIZED_VEC_H
 #define CFX_QUANTIZED_VEC_H
@@ -31,6 +35,8 @@
 #include "base/context_impl.h"
 #include "kernel/blocked/quantized.h"
 #include "kernel/vec/vec.h"
+
+enum { BYTES, DOTS, WIDE };
 
 #if CFX_LEVEL_IS(avx512)
 #include "kernel/blocked/quantized_avx512.h"
@@ -42,7 +48,15 @@
 #include "kernel/blocked/quantized_plain.h"
 #endif
 
-#if !defined(DOTS_NEED)
+#if CFX_LEVEL_IS(avx512) || CFX_LEVEL_IS(avx2)
+#define PARTS(how) ((how) == DOTS ? 1 : 2)
+#else
+#define PARTS(how) 1
+#endif
+
+#if defined(DOTS_NEED)
+#define HAVE_DOTS
+#else
 #define DOTS_NEED CFX_FEATURE_NEVER
 #endif
 

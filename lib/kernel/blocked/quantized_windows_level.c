@@ -121,12 +121,12 @@ CFX_FORCE_INLINE void dots(const cfx_quantized_rows *r, int64_t first,
         const uint8_t *x = r->x + first * r->x_pixel + k * CFX_BLOCK;
         const int8_t *w = r->w + k * CFX_BLOCK;
         for (int64_t i = 0; i < r->n[0]; i++) {
-            const fours wv = fours_of_pixels(w, r->n[1] - k, order);
+            const factors wv = factor_of_pixels(w, r->n[1] - k, order);
             CFX_UNROLL
             for (int p = 0; p < pixels; p++)
                 s[p][0] = dot(
-                    true, s[p][0],
-                    fours_of_pixels(x + p * r->x_pixel, r->n[1] - k, order),
+                    DOTS, s[p][0],
+                    factor_of_pixels(x + p * r->x_pixel, r->n[1] - k, order),
                     wv);
             x += r->x_at[0];
             w += r->w_row;
@@ -138,7 +138,7 @@ CFX_FORCE_INLINE void dots(const cfx_quantized_rows *r, int64_t first,
 /* Filters of three rows and columns. Where their windows are neighbours, four pixels
  * of x are those of two of y, and the weights of the second begin a byte later. */
 typedef struct three {
-    fours w[3][2];
+    factors w[3][2];
 } three;
 
 static three three_of(const cfx_quantized_rows *r)
@@ -146,7 +146,8 @@ static three three_of(const cfx_quantized_rows *r)
     three f;
 
     for (int i = 0; i < 3; i++) {
-        f.w[i][0] = fours_of_pixels(r->w + i * r->w_row, 3, order_of_pixels());
+        f.w[i][0] = factor_of_pixels(r->w + i * r->w_row, 3,
+                                     order_of_pixels());
         f.w[i][1] = a_byte_later(f.w[i][0]);
     }
     return f;
@@ -179,12 +180,12 @@ CFX_FORCE_INLINE void dots_of_three(const cfx_quantized_rows *r,
                 there &= ~0ULL << left;
             if (p + step >= pixels)
                 there &= ~0ULL >> ((4 - n) * CFX_BLOCK + right);
-            const fours xv = p == 0 || p + step >= pixels
-                                 ? fours_within(at, there, outside, order)
-                                 : fours_of_pixels(at, n, order);
-            s[p][0] = dot(true, s[p][0], xv, f->w[i][0]);
+            const factors xv = p == 0 || p + step >= pixels
+                                   ? factor_within(at, there, outside, order)
+                                   : factor_of_pixels(at, n, order);
+            s[p][0] = dot(DOTS, s[p][0], xv, f->w[i][0]);
             if (n == 4)
-                s[p + 1][0] = dot(true, s[p + 1][0], xv, f->w[i][1]);
+                s[p + 1][0] = dot(DOTS, s[p + 1][0], xv, f->w[i][1]);
         }
     }
     finish(r, s, r->y + first * r->y_pixel, pixels);

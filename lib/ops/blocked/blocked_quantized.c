@@ -25,6 +25,7 @@
 #include "op/op_cost.h"
 #include "op/op_impl.h"
 #include "ops/blocked/blocked_post_ops.h"
+#include "ops/blocked/blocked_quantized.h"
 #include "ops/blocked/blocked_range.h"
 #include "ops/blocked/blocked_window.h"
 
@@ -73,6 +74,16 @@ static bool is_zero_point(int64_t z)
     return z >= 0 && z <= 255;
 }
 
+static cfx_status check_depth(const cfx_call *call, cfx_dim depth)
+{
+    return cfx_dim_le(call->env, depth, cfx_dim_int(CFX_QUANTIZED_DEPTH))
+               ? CFX_OK
+               : cfx_call_fail(
+                     call, CFX_EUNSUPPORTED,
+                     "a sum of more than %d products may not fit into 32 bits",
+                     CFX_QUANTIZED_DEPTH);
+}
+
 /* Offset, scale and bias for `blocks` blocks, whose sums have `depth` products;
  * zero points. */
 static cfx_status check_end(const cfx_call *call, const cfx_post_ops *p,
@@ -88,11 +99,9 @@ static cfx_status check_end(const cfx_call *call, const cfx_post_ops *p,
                 call, CFX_ESHAPE,
                 "offset, scale and bias must have an element for each channel of the weight's blocks");
     }
-    if (!cfx_dim_le(call->env, depth, cfx_dim_int(CFX_QUANTIZED_DEPTH)))
-        return cfx_call_fail(
-            call, CFX_EUNSUPPORTED,
-            "a sum of more than %d products may not fit into 32 bits",
-            CFX_QUANTIZED_DEPTH);
+    cfx_status st = check_depth(call, depth);
+    if (st)
+        return st;
     if (!is_zero_point(zero ? zero->u.i : 0) ||
         (cfx_call_has(call, INPUT_ZERO_POINT) &&
          !is_zero_point(cfx_call_int(call, INPUT_ZERO_POINT))))
@@ -139,6 +148,32 @@ static cfx_dim linear_depth(const cfx_call *call)
     return fours(call, cfx_call_tensor(call, WEIGHT)->shape[1]);
 }
 
+cfx_status cfx_quantized_linear_shape(const cfx_call *call,
+                                      const cfx_tensor *x, const cfx_tensor *w,
+                                      cfx_dim columns, cfx_dim *shape)
+{
+    if (x->rank < 1 || w->rank != 4 || !is(call, w->shape[2], CFX_BLOCK) ||
+        !is(call, w->shape[3], CFX_QUAD))
+        return cfx_call_fail(
+            call, CFX_ESHAPE,
+            "expected an input (..., K) and a weight (out_features / 16, K / 4, 16, 4), but got ranks %d and %d",
+            x->rank, w->rank);
+    cfx_dim depth = fours(call, w->shape[1]);
+    if (!equal(call, x->shape[x->rank - 1], depth))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "input and weight differ in their features");
+    cfx_dim up = cfx_dim_add(call->env, columns, cfx_dim_int(CFX_BLOCK - 1));
+    if (!cfx_dim_le(call->env, cfx_dim_int(0), columns) ||
+        !equal(call, w->shape[0],
+               cfx_dim_floordiv(call->env, up, cfx_dim_int(CFX_BLOCK))))
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "out_features do not fill the weight's blocks");
+    for (int i = 0; i < x->rank - 1; i++)
+        shape[i] = x->shape[i];
+    shape[x->rank - 1] = columns;
+    return check_depth(call, depth);
+}
+
 static cfx_status linear_infer(cfx_call *call)
 {
     cfx_post_ops *p = call->state;
@@ -151,27 +186,10 @@ static cfx_status linear_infer(cfx_call *call)
         st = cfx_post_ops_read(call, BIAS, POST_OPS,
                                1 << CFX_POST_CLAMP | 1 << CFX_POST_QUANTIZE,
                                p);
-    if (st)
-        return st;
-    if (x->rank < 1 || w->rank != 4 || !is(call, w->shape[2], CFX_BLOCK) ||
-        !is(call, w->shape[3], CFX_QUAD))
-        return cfx_call_fail(
-            call, CFX_ESHAPE,
-            "expected an input (..., K) and a weight (out_features / 16, K / 4, 16, 4), but got ranks %d and %d",
-            x->rank, w->rank);
-    if (!equal(call, x->shape[x->rank - 1], linear_depth(call)))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "input and weight differ in their features");
-    cfx_dim up = cfx_dim_add(call->env, columns, cfx_dim_int(CFX_BLOCK - 1));
-    if (!cfx_dim_le(call->env, cfx_dim_int(0), columns) ||
-        !equal(call, w->shape[0],
-               cfx_dim_floordiv(call->env, up, cfx_dim_int(CFX_BLOCK))))
-        return cfx_call_fail(call, CFX_ESHAPE,
-                             "out_features do not fill the weight's blocks");
-    st = check_end(call, p, w->shape[0], linear_depth(call));
-    for (int i = 0; i < x->rank - 1; i++)
-        shape[i] = x->shape[i];
-    shape[x->rank - 1] = columns;
+    if (!st)
+        st = cfx_quantized_linear_shape(call, x, w, columns, shape);
+    if (!st)
+        st = check_end(call, p, w->shape[0], linear_depth(call));
     return st ? st : cfx_call_out(call, p->type, x->rank, shape);
 }
 
@@ -180,20 +198,33 @@ static void linear_cost(const cfx_call *call, cfx_cost *cost)
     end_cost(call, call->state, linear_depth(call), cost);
 }
 
-static cfx_status linear_run(cfx_call *call)
+cfx_quantized_product cfx_quantized_linear_product(const cfx_tensor *w,
+                                                   const cfx_tensor *y)
 {
-    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT), *y = call->out[0];
     int64_t columns = cfx_tensor_size(y, y->rank - 1);
-    const cfx_quantized_product p = {
+    return (cfx_quantized_product){
         .rows = columns ? cfx_tensor_numel(y) / columns : 0,
         .columns = columns,
         .depth = cfx_tensor_size(w, 1) * CFX_QUAD,
-        .x = cfx_call_tensor(call, INPUT)->data,
-        .w = w->data,
-        .end = end_of(call, call->state),
-        .y = y->data,
     };
-    cfx_quantized_product_run(call->ctx, &p);
+}
+
+static size_t linear_workspace(const cfx_call *call)
+{
+    const cfx_quantized_product p = cfx_quantized_linear_product(
+        cfx_call_tensor(call, WEIGHT), call->out[0]);
+    return cfx_quantized_product_workspace(call->ctx, &p);
+}
+
+static cfx_status linear_run(cfx_call *call)
+{
+    cfx_quantized_product p = cfx_quantized_linear_product(
+        cfx_call_tensor(call, WEIGHT), call->out[0]);
+    p.x = cfx_call_tensor(call, INPUT)->data;
+    p.w = cfx_call_tensor(call, WEIGHT)->data;
+    p.end = end_of(call, call->state);
+    p.y = call->out[0]->data;
+    cfx_quantized_product_run(call->ctx, &p, call->work);
     return CFX_OK;
 }
 
@@ -209,6 +240,7 @@ const cfx_op cfx_op__quantized_linear = {
     .infer = linear_infer,
     .cost = linear_cost,
     .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
+    .workspace = linear_workspace,
     .run = linear_run,
 };
 
@@ -362,7 +394,7 @@ static size_t conv_workspace(const cfx_call *call)
     const struct conv *c = call->state;
     const cfx_quantized_conv k = plan(call);
     return c->depthwise ? cfx_quantized_depthwise_workspace(call->ctx, &k)
-                        : cfx_quantized_conv_workspace(&k);
+                        : cfx_quantized_conv_workspace(call->ctx, &k);
 }
 
 static cfx_status conv_run(cfx_call *call)

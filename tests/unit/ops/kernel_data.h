@@ -29,7 +29,7 @@ typedef struct contexts {
 } contexts;
 
 /* Every level that this processor has, with 1, 2 and 3 threads each, for usual, small and
- * large caches. */
+ * large caches; with 2 threads without products of bytes. */
 CFX_INLINE void contexts_init(contexts *c)
 {
     static const cfx_cpu cpus[] = {CFX_CPU_PLAIN, CFX_CPU_NEON, CFX_CPU_AVX2,
@@ -52,6 +52,9 @@ CFX_INLINE void contexts_init(contexts *c)
                 break;
             }
             ctx->caches = caches[threads - 1];
+            if (threads == 2)
+                ctx->features &= ~(unsigned)(CFX_FEATURE_AVX_VNNI |
+                                             CFX_FEATURE_AVX512_VNNI);
             c->ctx[c->count++] = ctx;
         }
     }

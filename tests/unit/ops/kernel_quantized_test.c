@@ -142,7 +142,8 @@ static void check_conv(dice *d, cfx_quantized_conv *c, const char *what)
          *y = array_new(CFX_U8, (int64_t)size);
     expect(c, want);
     for (int i = 0; i < all.count; i++) {
-        void *work = array_scratch(cfx_quantized_conv_workspace(c));
+        void *work = array_scratch(
+            cfx_quantized_conv_workspace(all.ctx[i], c));
         memset(y, 0xff, size);
         c->y = y;
         cfx_quantized_conv_run(all.ctx[i], c, work);
@@ -310,7 +311,10 @@ TEST_CASE(quantized_products_are_exact)
         for (int k = 0; k < all.count; k++) {
             memset(y, 0xff, size);
             p.y = y;
-            cfx_quantized_product_run(all.ctx[k], &p);
+            void *work = array_scratch(
+                cfx_quantized_product_workspace(all.ctx[k], &p));
+            cfx_quantized_product_run(all.ctx[k], &p, work);
+            free(work);
             assert_same_bits(y, want, size, what);
         }
         free_end(&p.end);
@@ -333,6 +337,7 @@ TEST_CASE(quantized_tiles_agree_without_dot_products)
     void *w = random_bytes(&d, BLOCKS * B * DEPTH);
     cfx_quantized_end end = random_end(&d, BLOCKS, DEPTH);
     float want[PIXELS * BLOCKS * B], y[PIXELS * BLOCKS * B];
+    uint8_t wide[2 * PIXELS * DEPTH];
 
     end.rounds = false;
     end.lo = -INFINITY;
@@ -370,6 +375,14 @@ TEST_CASE(quantized_tiles_agree_without_dot_products)
                 else
                     memcpy(y, want, size);
                 assert_same_bits(y, want, size, "with");
+                if (!k->quantized->wide_tile)
+                    continue;
+                memset(y, 0xff, size);
+                k->quantized->widen(x, wide, PIXELS * DEPTH);
+                t.x = wide;
+                t.x_pixel *= 2;
+                k->quantized->wide_tile(&t);
+                assert_same_bits(y, want, size, "wide");
             }
     }
     free_end(&end);
