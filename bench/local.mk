@@ -63,7 +63,7 @@ bench-of-decoding: bench-decode cfx
 EXTRA_PROGRAMS += bench-serve
 bench_serve_SOURCES = %reldir%/serve.c %reldir%/time.c %reldir%/bench.h
 bench_serve_LDADD = libcfx.la
-EXTRA_DIST += %reldir%/peers.py %reldir%/peers_models.py
+EXTRA_DIST += %reldir%/peers.py %reldir%/peers_models.py %reldir%/peers_networks.py
 PEERS = peers
 .PHONY: bench-peers
 bench-peers: bench-serve

@@ -9,9 +9,10 @@ own, which waits while the others run.  Before they are timed, each must give
 PyTorch's output, to 1e-3 of its largest element, in bfloat16 to 0.2, in int8 to
 0.3.
 
-    --models NAME,...   default: all but recurrent layers, as lstm_256
-    --engines NAME,...  of cfx, plain (cfx without -o), onnxruntime, openvino,
-                        torch, compiled; in bfloat16 cfx_bf16, openvino_bf16; in
+    --models NAME,...   `more`: those of other kinds, default: the eleven of MODELS
+    --engines NAME,...  of cfx, plain (cfx without -o), cfx_pt2 and cfx_onnx (the
+                        model in these formats), onnxruntime, openvino, torch,
+                        compiled; in bfloat16 cfx_bf16, openvino_bf16; in
                         int8 cfx_int8, which runs what cfx quantized, and
                         onnxruntime_int8, openvino_int8, which run what
                         onnxruntime quantized;
@@ -47,6 +48,12 @@ LIMIT = 1e-3
 MODELS = ("resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small",
           "squeezenet1_1", "densenet121", "vgg11", "efficientnet_b0",
           "vit_b_16", "bert_base", "gpt2")
+MORE = ("dlrm", "deepfm", "tcn", "conformer", "wav2vec2",
+        "whisper_tiny_encoder", "regnet_y_400mf", "regnet_x_1_6gf",
+        "resnext50_32x4d", "googlenet", "shufflenet_v2_x1_0", "mnasnet1_0",
+        "convnext_tiny", "swin_t", "mixer", "lraspp", "deeplabv3", "detector",
+        "edsr", "diffusion", "t5_encoder", "distilbert", "clip_text", "opt",
+        "llama", "series", "gnn", "lstm_256", "gru_256")
 
 # ------------------------------------------------- the engines, as functions
 
@@ -120,7 +127,8 @@ ENGINES = {f.__name__: f for f in (onnxruntime, openvino, openvino_bf16,
                                    compiled)}
 # The options of BENCH-SERVE, and how the model's name ends.
 OWN = {"cfx": (["-o"], ".fx"), "cfx_bf16": (["-b"], ".fx"),
-       "cfx_int8": (["-o"], ".int8.fx"), "plain": ([], ".fx")}
+       "cfx_int8": (["-o"], ".int8.fx"), "plain": ([], ".fx"),
+       "cfx_pt2": (["-o"], ".pt2"), "cfx_onnx": (["-o"], ".onnx")}
 
 
 def measure(run, seconds, clock=time.perf_counter):
@@ -287,7 +295,8 @@ def main():
         return [int(n) for n in text.split(",")]
 
     args = argparse.ArgumentParser()
-    args.add_argument("--models", type=names, default=MODELS)
+    args.add_argument("--models", default=MODELS, type=lambda text:
+                      MORE if text == "more" else names(text))
     args.add_argument("--engines", type=names,
                       default=["cfx", "onnxruntime", "openvino"])
     args.add_argument("--threads", type=numbers, default=[1, 2])

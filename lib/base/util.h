@@ -9,6 +9,13 @@
 
 #include <cfx/context.h>
 
+/* Functions for which the compiler must know arguments. */
+#if defined(__GNUC__) || defined(__clang__)
+#define CFX_FORCE_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define CFX_FORCE_INLINE static inline
+#endif
+
 /* Load the cache line at p, which is about to be read; into the second cache, where it
  * is read later. */
 #if defined(__GNUC__) || defined(__clang__)

@@ -13,6 +13,7 @@
 
 #include "base/convert.h"
 #include "base/stop.h"
+#include "base/util.h"
 #include "kernel/int64.h"
 
 enum { GRAIN = 8192 /* elements that are worth another thread */ };
@@ -220,29 +221,89 @@ static void advance(const job *j, place *p, int64_t m)
     }
 }
 
+/* Copy n elements along the last axis, each by its own index. Returns how many: an index
+ * out of range ends it. */
+CFX_FORCE_INLINE int64_t copy_each(const job *j, const place *p,
+                                   const cfx_dtype type, const size_t size,
+                                   int64_t n)
+{
+    const cfx_indexing *ix = j->ix;
+    const int last = ix->rank - 1;
+    const int64_t step = ix->index[0].stride[last];
+    const int64_t extent = ix->index[0].n, wrap = j->wrap ? extent : 0;
+    const int64_t by = ix->index[0].base_stride * (int64_t)size;
+    const int64_t sv = ix->value_stride[last] * (int64_t)size;
+    const int64_t sb = ix->base_stride[last] * (int64_t)size;
+    const bool put = j->put;
+    char *value = (char *)ix->value + p->value * (int64_t)size;
+    char *base = (char *)ix->base + p->base * (int64_t)size;
+
+    for (int64_t i = 0; i < n; i++, value += sv, base += sb) {
+        int64_t k = read_index(type, ix->index[0].data,
+                               p->index[0] + i * step);
+        k += k < 0 ? wrap : 0;
+        if (k < 0 || k >= extent)
+            return i;
+        copy_element(size, put ? base + k * by : value,
+                     put ? value : base + k * by);
+    }
+    return n;
+}
+
+static int64_t copy_row(const job *j, const place *p, int64_t n)
+{
+    const bool narrow = j->ix->index[0].type == CFX_I32;
+
+#define COPY(size)                                                            \
+    (narrow ? copy_each(j, p, CFX_I32, size, n)                               \
+            : copy_each(j, p, CFX_I64, size, n))
+    switch (j->size) {
+    case 1: return COPY(1);
+    case 2: return COPY(2);
+    case 4: return COPY(4);
+    case 8: return COPY(8);
+    default: return COPY(16);
+    }
+#undef COPY
+}
+
+/* Move up to n elements along the last axis. Returns how many: 0 if the first index is
+ * out of range. */
+static int64_t move_some(const job *j, const place *p, int64_t n)
+{
+    const cfx_indexing *ix = j->ix;
+    int64_t size = (int64_t)j->size, offset;
+
+    if (!j->same_row && ix->count == 1 && !j->combine)
+        return copy_row(j, p, n);
+    offset = lookup(j, p->index);
+    if (offset == INT64_MIN)
+        return 0;
+    n = j->same_row ? n : 1;
+    move_row(j, (char *)ix->value + p->value * size,
+             (char *)ix->base + (p->base + offset) * size, n);
+    return n;
+}
+
 static void run(void *arg, int64_t begin, int64_t end, int worker)
 {
     job *j = arg;
     const cfx_indexing *ix = j->ix;
-    int64_t size = (int64_t)j->size;
-    int64_t row = ix->rank ? ix->shape[ix->rank - 1] : 1;
     place p;
 
     (void)worker;
     seek(j, &p, begin);
     while (begin < end) {
-        int64_t n = 1, offset = lookup(j, p.index);
+        int64_t n = ix->rank ? ix->shape[ix->rank - 1] - p.at[ix->rank - 1]
+                             : 1;
+        int64_t moved = move_some(j, &p, cfx_min64(n, end - begin));
 
-        if (offset == INT64_MIN) {
+        if (moved == 0) {
             note_bad(&j->bad, begin);
             return;
         }
-        if (j->same_row && ix->rank)
-            n = cfx_min64(row - p.at[ix->rank - 1], end - begin);
-        move_row(j, (char *)ix->value + p.value * size,
-                 (char *)ix->base + (p.base + offset) * size, n);
-        advance(j, &p, n);
-        begin += n;
+        advance(j, &p, moved);
+        begin += moved;
     }
 }
 

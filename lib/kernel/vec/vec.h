@@ -57,11 +57,6 @@
 #else
 #define CFX_UNROLL
 #endif
-#if defined(__GNUC__) || defined(__clang__)
-#define CFX_FORCE_INLINE static inline __attribute__((always_inline, unused))
-#else
-#define CFX_FORCE_INLINE static inline
-#endif
 
 #if CFX_LEVEL_IS(avx512)
 #include "kernel/vec/vec_avx512.h"
