@@ -275,13 +275,30 @@ static bool is_dropout(cfx_pass_call *p, const cfx_node *n)
     return false;
 }
 
+/* Is n, which also reads extents, a view of x that is x? */
+static bool is_whole_view(const trial *t, const cfx_node *n, const cfx_node *x)
+{
+    const cfx_effects *e = cfx_aliases__effects(&t->aliases, n);
+    const cfx_tensor *from = x ? cfx_node__known_tensor(x) : NULL;
+    const cfx_tensor *to = cfx_node__known_tensor(n);
+    return !t->dropout_only && x == cfx_node_input(n, 0) &&
+           e->input_views == 1 && !cfx_effects_any(e) &&
+           !cfx_node__has_flag(n, CFX_OP_READS_STRIDES) &&
+           cfx_facts__same_layout(from, to) &&
+           cfx_dim_same(from->offset, to->offset);
+}
+
 static cfx_status remove_at(trial *t, cfx_node *n)
 {
     bool noop;
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR ||
-        n->op == CFX_OUTPUT || n->ninputs != 1 ||
+        n->op == CFX_OUTPUT || !n->ninputs ||
         (t->dropout_only && !is_dropout(t->p, n)))
         return CFX_OK;
+    if (n->ninputs > 1)
+        return is_whole_view(t, n, cfx_node__arg(n, 0))
+                   ? cfx_pass__replace(t->p, n, n->args[0].u.node)
+                   : CFX_OK;
     if (cfx_node_is(n, "_assert_tensor_metadata") && !n->nusers &&
         is_fulfilled(n)) {
         t->p->changed++;
