@@ -26,7 +26,7 @@ static const cli_option options[] = {
      "the extent of the first axis in a batch (default: that of the placeholder, if the model tells it, else 32)",
      offsetof(struct quantize_options, batch)},
     {CLI_TEXT, 0, "quantizer", "NAME",
-     "x86 (default): activations in uint8, weights in int8; weights, weights_int4_g32, ..._g64, ..._g128: weights only; dynamic, dynamic_per_token; embedding",
+     "x86 (default): activations in uint8, weights in int8; x86_all: also sums before norms, layer_norm and softmax; weights, weights_int4_g32, ..._g64, ..._g128: weights only; dynamic, dynamic_per_token; embedding",
      offsetof(struct quantize_options, quantizer)},
     {CLI_FLAG, 0, "dynamic", NULL,
      "quantize the inputs of linear layers by the range that they have in each run, without calibration data: --quantizer dynamic",
@@ -442,7 +442,9 @@ static const char *check_options(const struct quantize_options *o)
         return "--group is for --weights-only int4";
     if (is_int4 && !class_of(o))
         return "--group has to be 32, 64 or 128";
-    bool x86 = !o->config && class_of(o) == &cfx_quantizer_x86;
+    const cfx_quantizer_class *by = class_of(o);
+    bool x86 = !o->config &&
+               (by == &cfx_quantizer_x86 || by == &cfx_quantizer_x86_all);
     if ((o->sensitivity || o->keep_float || x86) && !o->calibrate.n)
         return "--calibrate FILE is missing: data to calibrate with";
     return NULL;

@@ -79,7 +79,13 @@ typedef struct cfx_quant_mark {
     bool shares;
     /* It belongs to the pattern of its first input, and stays float with it. */
     bool fused;
-    const char *reason; /* why a node without marks stays float */
+    /* A node that stays float may keep others in float. With reads_float these
+     * are sums that it reads, and other results that only such nodes read;
+     * with gives_float, pointwise nodes that read its result. What is kept so
+     * keeps others in the same way. */
+    bool reads_float, gives_float;
+    bool pointwise, is_sum; /* for this: what the node is */
+    const char *reason;     /* why a node without marks stays float */
 } cfx_quant_mark;
 
 typedef struct cfx_quantizer cfx_quantizer;
@@ -169,8 +175,13 @@ CFX_API extern const cfx_quantizer_class cfx_quantizer_base;
 /* For int8 arithmetic as x86 processors have it: activations in uint8, by
  * histograms; weights in int8, symmetric, by output channel. Convolutions,
  * linear layers, matrix products, sums and products with a relu after them,
- * norms, activations, pooling, reshapes, concatenations. */
+ * activations, pooling, reshapes, concatenations. layer_norm, rms_norm, softmax
+ * and the sums that they read stay float: the residual stream of a transformer
+ * has a few large channels, and their scale leaves little of the others. So
+ * does arithmetic with sub, div, pow, sqrt, rsqrt, reciprocal, exp and log. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_x86;
+/* As x86, and all that has an integer form in integers. */
+CFX_API extern const cfx_quantizer_class cfx_quantizer_x86_all;
 /* Weights only, of convolutions, linear layers and embeddings, in int8 by
  * channel. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights;

@@ -108,6 +108,18 @@ static size_t match(const rule *r, const cfx_node *n)
     }
 }
 
+static cfx_status annotate_by(const cfx_quantizer *q,
+                              const cfx_quantizer_class *cls,
+                              const cfx_node *n, cfx_quant_mark *mark)
+{
+    cfx_quantizer chosen;
+    cfx_quantizer_init(&chosen, cls);
+    chosen.err = q->err;
+    return cfx_quantizer_class_with(cls,
+                                    offsetof(cfx_quantizer_class, annotate))
+        ->annotate(&chosen, n, mark);
+}
+
 static cfx_status config_annotate(cfx_quantizer *q, const cfx_node *n,
                                   cfx_quant_mark *mark)
 {
@@ -124,15 +136,14 @@ static cfx_status config_annotate(cfx_quantizer *q, const cfx_node *n,
         }
     }
     if (!best || !best->cls) {
+        /* The sums that a norm reads stay float with it. */
+        cfx_quant_mark usual = {.reason = NULL};
+        cfx_status st = annotate_by(q, &cfx_quantizer_x86, n, &usual);
+        mark->reads_float = usual.reads_float;
         mark->reason = "the configuration keeps it in float";
-        return CFX_OK;
+        return st;
     }
-    cfx_quantizer chosen;
-    cfx_quantizer_init(&chosen, best->cls);
-    chosen.err = q->err;
-    return cfx_quantizer_class_with(best->cls,
-                                    offsetof(cfx_quantizer_class, annotate))
-        ->annotate(&chosen, n, mark);
+    return annotate_by(q, best->cls, n, mark);
 }
 
 static const cfx_quantizer_class config_class = {

@@ -20,14 +20,15 @@
 #include "interp/quantize/quantize_impl.h"
 
 typedef struct value {
-    bool is_float;              /* it is a float32 tensor */
-    bool is_huge;               /* with elements that no scale serves */
-    bool is_parameter;          /* of rank 2 or more */
-    bool own;                   /* the node itself asks: all users see it */
-    cfx_quant_mark mark;        /* of the node */
-    const cfx_quant_spec *spec; /* NULL: it stays float */
-    uint32_t set;               /* the id of another member, or its own */
-    int64_t observer;           /* of a set: its number; -1: none yet */
+    bool is_float;                 /* it is a float32 tensor */
+    bool is_huge;                  /* with elements that no scale serves */
+    bool is_parameter;             /* of rank 2 or more */
+    bool own;                      /* the node itself asks: all users see it */
+    bool reads_float, gives_float; /* its node keeps others in float */
+    cfx_quant_mark mark;           /* of the node */
+    const cfx_quant_spec *spec;    /* NULL: it stays float */
+    uint32_t set;                  /* the id of another member, or its own */
+    int64_t observer;              /* of a set: its number; -1: none yet */
 } value;
 
 typedef struct preparing {
@@ -132,51 +133,104 @@ static bool has_groups(const preparing *p, const cfx_node *n)
     return true;
 }
 
-/* A fused node stays float with the rest of its pattern. */
-static void follow(const preparing *p, const cfx_node *n)
-{
-    const cfx_quant_mark *first = &value_of(p, cfx_node_input(n, 0))->mark;
-    if (!is_marked(first))
-        value_of(p, n)->mark = (cfx_quant_mark){.reason = first->reason};
-}
-
 static cfx_status annotate(preparing *p, const cfx_node *n)
 {
     value *v = value_of(p, n);
     const cfx_tensor *t = cfx_quantize__parameter(p->gm, n);
+    bool calls = n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD;
     v->set = n->id;
     v->observer = -1;
     /* A quantized copy would miss what is written later. */
     bool is_written = v->is_float && cfx_aliases__is_written(&p->aliases, n);
     v->is_float = v->is_float && !is_written;
     v->is_parameter = t && t->rank >= 2 && !is_written;
-    if (is_written && n->op == CFX_PLACEHOLDER)
-        return add_float(p, n, "it is written to in place");
-    if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
-        return n->op == CFX_CALL_MODULE
-                   ? add_float(
-                         p, n,
-                         "it is a module that stays whole, as recurrent ones do")
-                   : CFX_OK;
+    if (n->op == CFX_CALL_MODULE)
+        v->mark.reason =
+            "it is a module that stays whole, as recurrent ones do";
+    else if (is_written && n->op == CFX_PLACEHOLDER)
+        v->mark.reason = "it is written to in place";
+    if (!calls)
+        return CFX_OK;
     if (is_written)
-        return add_float(p, n, "its result is written to in place");
+        v->mark.reason = "its result is written to in place";
+    else if (!v->is_float)
+        v->mark.reason = "its result is not a float32 tensor";
+    else if (v->is_huge)
+        v->mark.reason = "its elements go beyond 1e30, as with a mask";
+    v->is_float = v->is_float && !v->is_huge;
     if (!v->is_float)
-        return add_float(p, n, "its result is not a float32 tensor");
-    if (v->is_huge) {
-        v->is_float = false;
-        return add_float(p, n, "its elements go beyond 1e30, as with a mask");
-    }
+        return CFX_OK;
     p->q->err = p->err;
     cfx_status st = cfx_quantizer_class_with(
                         p->q->cls, offsetof(cfx_quantizer_class, annotate))
                         ->annotate(p->q, n, &v->mark);
-    if (!st && v->mark.fused && n->ninputs)
-        follow(p, n);
     if (!st && !has_groups(p, n))
         v->mark = (cfx_quant_mark){
             .reason = "the channels of its weight are no multiple of groups"};
-    if (!st && !is_marked(&v->mark))
-        st = add_float(p, n, v->mark.reason);
+    return st;
+}
+
+/* ---- Results that stay float with their users ---- */
+
+static void keep_float(value *v, const char *reason)
+{
+    v->mark = (cfx_quant_mark){.reason = reason};
+    v->reads_float = true;
+}
+
+/* A fused node stays float with the rest of its pattern. */
+static void follow_pattern(const preparing *p, const cfx_node *n)
+{
+    cfx_quant_mark *m = &value_of(p, n)->mark;
+    const cfx_quant_mark *first =
+        n->ninputs ? &value_of(p, cfx_node_input(n, 0))->mark : m;
+    if (m->fused && !is_marked(first))
+        *m = (cfx_quant_mark){.reason = first->reason};
+}
+
+/* Decide about a node after those that it reads. */
+static void follow_inputs(const preparing *p, const cfx_node *n)
+{
+    value *v = value_of(p, n);
+    const cfx_quant_mark *m = &v->mark;
+    bool any = false;
+    for (uint32_t i = 0; i < n->ninputs; i++)
+        any = any || value_of(p, cfx_node_input(n, i))->gives_float;
+    follow_pattern(p, n);
+    v->reads_float = m->reads_float;
+    v->gives_float = m->gives_float || (any && (m->passes || m->pointwise));
+    if (any && m->pointwise)
+        keep_float(v, "it reads a result that stays float");
+}
+
+/* Decide about a node after its users. */
+static void follow_users(const preparing *p, const cfx_node *n)
+{
+    value *v = value_of(p, n);
+    cfx_quant_mark *m = &v->mark;
+    bool any = false, all = true;
+    for (const cfx_use *u = n->first_user; u; u = u->next) {
+        bool reads_float = value_of(p, u->user)->reads_float;
+        any = any || reads_float;
+        all = all && reads_float;
+    }
+    if (!any || !is_marked(m) || m->fused)
+        return;
+    if (m->is_sum || (all && (m->pointwise || m->passes || m->shares)))
+        keep_float(v, "a node that stays float reads it");
+    else if (all && m->input)
+        m->output = NULL;
+}
+
+static cfx_status report_float(preparing *p)
+{
+    cfx_status st = CFX_OK;
+    for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
+         n = cfx_node_next(n)) {
+        const cfx_quant_mark *m = &value_of(p, n)->mark;
+        if (m->reason && !is_marked(m))
+            st = add_float(p, n, m->reason);
+    }
     return st;
 }
 
@@ -242,6 +296,12 @@ static cfx_status mark_all(preparing *p)
     cfx_node *n;
     for (n = cfx_graph_first(p->graph); n && !st; n = cfx_node_next(n))
         st = annotate(p, n);
+    for (n = cfx_graph_first(p->graph); n && !st; n = cfx_node_next(n))
+        follow_inputs(p, n);
+    for (n = cfx_graph_last(p->graph); n && !st; n = cfx_node_prev(n))
+        follow_users(p, n);
+    if (!st)
+        st = report_float(p);
     if (st)
         return st;
     for (n = cfx_graph_first(p->graph); n; n = cfx_node_next(n)) {

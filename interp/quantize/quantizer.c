@@ -80,27 +80,24 @@ static const cfx_quant_spec columns = {
     .axis = 1,
 };
 
-/* The output channels of a transposed convolution with groups are on two axes
- * of its weight, so that it has one scale, as in torch.ao. */
-static const cfx_quant_spec whole = {
-    .observer = "MinMaxObserver",
-    INT8,
-    .symmetric = true,
-};
-
 /* ---- Patterns ---- */
 
 /* The way in which a backend quantizes an operator. */
 typedef enum role {
     NO_RULE,
-    TABLE,    /* rows of a weight are read */
-    LINEAR,   /* as COMPUTE, with a matrix as weight */
-    COMPUTE,  /* integers in and out; an activation after it is fused */
-    FUNCTION, /* integers in and out */
-    ACTIVATE, /* of integers or float */
-    PASS,     /* elements move, are averaged or limited */
-    SHARE,    /* elements of several tensors in one result */
-    PRODUCE   /* from float to a fixed range of integers */
+    TABLE,      /* rows of a weight are read */
+    LINEAR,     /* as COMPUTE, with a matrix as weight */
+    COMPUTE,    /* integers in and out; an activation after it is fused */
+    SUM,        /* as COMPUTE */
+    PRODUCT,    /* as COMPUTE */
+    FUNCTION,   /* integers in and out, element by element */
+    IMAGE_NORM, /* integers in and out */
+    NORM,       /* integers in and out; float for x86 */
+    FORMULA,    /* float; for x86 with what it reads and what reads it */
+    ACTIVATE,   /* of integers or float */
+    PASS,       /* elements move, are averaged or limited */
+    SHARE,      /* elements of several tensors in one result */
+    PRODUCE     /* from float to a fixed range of integers; float for x86 */
 } role;
 
 typedef struct rule {
@@ -111,13 +108,15 @@ typedef struct rule {
     const char *reason;           /* why it has no rule */
 } rule;
 
+static const char in_float[] = "it is computed in float";
+
 static const rule rules[] = {
     {"conv1d", COMPUTE, &rows, NULL, NULL},
     {"conv2d", COMPUTE, &rows, NULL, NULL},
     {"conv3d", COMPUTE, &rows, NULL, NULL},
-    {"conv_transpose1d", COMPUTE, &whole, NULL, NULL},
-    {"conv_transpose2d", COMPUTE, &whole, NULL, NULL},
-    {"conv_transpose3d", COMPUTE, &whole, NULL, NULL},
+    {"conv_transpose1d", COMPUTE, &columns, NULL, NULL},
+    {"conv_transpose2d", COMPUTE, &columns, NULL, NULL},
+    {"conv_transpose3d", COMPUTE, &columns, NULL, NULL},
     {"convolution", COMPUTE, &rows, NULL, NULL},
     {"linear", LINEAR, &rows, NULL, NULL},
     {"addmm", LINEAR, &columns, NULL, NULL},
@@ -125,17 +124,17 @@ static const rule rules[] = {
     {"mm", COMPUTE, NULL, NULL, NULL},
     {"bmm", COMPUTE, NULL, NULL, NULL},
     {"baddbmm", COMPUTE, NULL, NULL, NULL},
-    {"add", COMPUTE, NULL, NULL, NULL},
-    {"mul", COMPUTE, NULL, NULL, NULL},
+    {"add", SUM, NULL, NULL, NULL},
+    {"mul", PRODUCT, NULL, NULL, NULL},
     {"batch_norm", COMPUTE, NULL, NULL, NULL},
     {"relu", ACTIVATE, NULL, NULL, NULL},
     {"relu6", ACTIVATE, NULL, NULL, NULL},
     {"hardtanh", ACTIVATE, NULL, NULL, NULL},
     {"elu", FUNCTION, NULL, NULL, NULL},
-    {"group_norm", FUNCTION, NULL, NULL, NULL},
+    {"group_norm", IMAGE_NORM, NULL, NULL, NULL},
     {"hardswish", FUNCTION, NULL, NULL, NULL},
-    {"instance_norm", FUNCTION, NULL, NULL, NULL},
-    {"layer_norm", FUNCTION, NULL, NULL, NULL},
+    {"instance_norm", IMAGE_NORM, NULL, NULL, NULL},
+    {"layer_norm", NORM, NULL, NULL, NULL},
     {"leaky_relu", FUNCTION, NULL, NULL, NULL},
     {"prelu", FUNCTION, NULL, NULL, NULL},
     {"sigmoid", FUNCTION, NULL, &from_0_to_1, NULL},
@@ -160,9 +159,20 @@ static const rule rules[] = {
      "it reads single rows: the quantizer embedding quantizes its table"},
     {"embedding_bag", TABLE, &table_rows, NULL,
      "it reads single rows: the quantizer embedding quantizes its table"},
-    {"gelu", NO_RULE, NULL, NULL, "it is computed in float"},
-    {"silu", NO_RULE, NULL, NULL, "it is computed in float"},
-    {"rms_norm", NO_RULE, NULL, NULL, "it is computed in float"},
+    {"gelu", NO_RULE, NULL, NULL, in_float},
+    {"silu", NO_RULE, NULL, NULL, in_float},
+    /* Variances, roots and quotients: 8 bits leave nothing of `+ eps`, or of
+     * small ones beside large ones. */
+    {"sub", FORMULA, NULL, NULL, in_float},
+    {"div", FORMULA, NULL, NULL, in_float},
+    {"pow", FORMULA, NULL, NULL, in_float},
+    {"square", FORMULA, NULL, NULL, in_float},
+    {"sqrt", FORMULA, NULL, NULL, in_float},
+    {"rsqrt", FORMULA, NULL, NULL, in_float},
+    {"reciprocal", FORMULA, NULL, NULL, in_float},
+    {"exp", FORMULA, NULL, NULL, in_float},
+    {"log", FORMULA, NULL, NULL, in_float},
+    {"rms_norm", NORM, NULL, NULL, in_float},
     {"scaled_dot_product_attention", NO_RULE, NULL, NULL,
      "its softmax is computed in float"},
 };
@@ -200,7 +210,8 @@ static const rule *rule_of(const cfx_node *n)
 
 static bool is_compute(const rule *r)
 {
-    return r->role == COMPUTE || r->role == LINEAR;
+    return r->role == LINEAR || r->role == COMPUTE || r->role == SUM ||
+           r->role == PRODUCT;
 }
 
 static const cfx_quant_spec *weight_of(const rule *r, const cfx_node *n)
@@ -210,7 +221,7 @@ static const cfx_quant_spec *weight_of(const rule *r, const cfx_node *n)
                       n->args[TRANSPOSED].kind == CFX_BOOL_VALUE &&
                       n->args[TRANSPOSED].u.i;
     return transposed && r->weight == &rows && cfx_node_is(n, "convolution")
-               ? &whole
+               ? &columns
                : r->weight;
 }
 
@@ -226,21 +237,28 @@ static bool is_fused_activation(const cfx_node *n)
     return input && input->nusers == 1 && is_compute(rule_of(input));
 }
 
-/* ---- x86 ---- */
+/* ---- x86, all that has an integer form ---- */
 
-static cfx_status x86_annotate(cfx_quantizer *q, const cfx_node *n,
-                               cfx_quant_mark *mark)
+static cfx_status x86_all_annotate(cfx_quantizer *q, const cfx_node *n,
+                                   cfx_quant_mark *mark)
 {
     const rule *r = rule_of(n);
     const cfx_quant_spec *output = r->output ? r->output : &activations;
+    mark->reason = r->reason;
+    if (r->reason)
+        return CFX_OK;
     switch (r->role) {
     case LINEAR:
     case COMPUTE:
+    case SUM:
+    case PRODUCT:
         mark->input = &activations;
         mark->weight = r->weight ? weight_of(r, n) : &activations;
         mark->output = has_fused_activation(n) ? NULL : output;
         return CFX_OK;
     case FUNCTION:
+    case IMAGE_NORM:
+    case NORM:
         mark->input = &activations;
         mark->output = output;
         break;
@@ -255,20 +273,43 @@ static cfx_status x86_annotate(cfx_quantizer *q, const cfx_node *n,
         break;
     case PRODUCE: mark->output = output; break;
     case TABLE:
+    case FORMULA:
     case NO_RULE:
-        mark->reason = r->reason;
-        if (!r->reason)
-            return CFX_QUANTIZER_SUPER(&cfx_quantizer_x86, annotate)(q, n,
+        return CFX_QUANTIZER_SUPER(&cfx_quantizer_x86_all, annotate)(q, n,
                                                                      mark);
-        break;
     }
+    return CFX_OK;
+}
+
+const cfx_quantizer_class cfx_quantizer_x86_all = {
+    .size = sizeof(cfx_quantizer_class),
+    .name = "x86_all",
+    .super = &cfx_quantizer_base,
+    .annotate = x86_all_annotate,
+};
+
+/* ---- x86, without what costs accuracy ---- */
+
+static cfx_status x86_annotate(cfx_quantizer *q, const cfx_node *n,
+                               cfx_quant_mark *mark)
+{
+    const rule *r = rule_of(n);
+    mark->is_sum = r->role == SUM;
+    mark->pointwise = r->role == SUM || r->role == PRODUCT ||
+                      r->role == FUNCTION;
+    mark->gives_float = r->role == FORMULA;
+    mark->reads_float = r->role == FORMULA || r->role == NORM ||
+                        r->role == PRODUCE;
+    if (!mark->reads_float)
+        return CFX_QUANTIZER_SUPER(&cfx_quantizer_x86, annotate)(q, n, mark);
+    mark->reason = in_float;
     return CFX_OK;
 }
 
 const cfx_quantizer_class cfx_quantizer_x86 = {
     .size = sizeof(cfx_quantizer_class),
     .name = "x86",
-    .super = &cfx_quantizer_base,
+    .super = &cfx_quantizer_x86_all,
     .annotate = x86_annotate,
 };
 
@@ -399,6 +440,7 @@ const cfx_quantizer_class cfx_quantizer_embedding = {
 
 static const cfx_quantizer_class *const classes[] = {
     &cfx_quantizer_x86,
+    &cfx_quantizer_x86_all,
     &cfx_quantizer_weights,
     &cfx_quantizer_weights_int4_g32,
     &cfx_quantizer_weights_int4_g64,

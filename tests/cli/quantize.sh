@@ -71,6 +71,67 @@ echo "accuracy $before before, $after after"
 said 'at most a point is lost' 0 '' \
     test $((before - after)) -le 100 -a "$after" -gt 9800
 
+# ---- What stays float for accuracy ----
+
+bert=$src/tests/golden/quantize/bert_layer.fx
+transformer() # transformer ARGUMENT...: quantize a layer, and compare the outputs
+{
+    "$cfx" convert "$bert" float.fx --random-weights 1 &&
+        "$cfx" quantize float.fx --calibrate 'x=f32[2,8,32]' -o b.fx "$@" &&
+        "$cfx" diff float.fx b.fx -i 'x=f32[2,8,32]' --snr
+}
+said 'a transformer' 0 '^layer_norm +float +it is computed in float' transformer
+also 'softmax' '^softmax +float +it is computed in float'
+also 'residual sums' '^add_1 +float +a node that stays float reads it'
+also 'scores before softmax' '^mul +float +a node that stays float reads it'
+also 'layers' '^intermediate_weight +weight +int8'
+also 'a layer before a sum' '^dense .*  linear_3$'
+also 'the ratio' '^output_1 .*  33\.[0-9]  output_1$'
+said 'integers for all' 0 '^add_1 +value' transformer --quantizer x86_all
+also 'layer_norm' '^layer_norm +value'
+also 'softmax' '^softmax +value +uint8 +0.003906, zero 0'
+also 'the ratio is lower' '^output_1 .*  31\.[0-9]  output_1$'
+printf '{"global": "x86", "object_type": {"add": "x86_all"}}' >c.json
+said 'sums of integers, by type' 0 '^linear_5 +value' transformer --config c.json
+also 'norms stay' '^layer_norm +float'
+printf '{"global": "x86", "object_type": {"layer_norm": null}}' >c.json
+said 'sums stay with a norm that is kept' 0 '^add_1 +float +a node that stays' \
+    transformer --config c.json
+
+cat >formula.fx <<'TEXT'
+# cfx 1
+Net()
+
+state:
+    w: f32[16, 16]
+    v: f32[4, 16]
+    g: f32[16]
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %w : [num_users=1] = get_attr[target=w]
+    %linear : [num_users=2] = call_function[target=torch.nn.functional.linear](args = (%x, %w), kwargs = {})
+    %mul : [num_users=1] = call_function[target=torch.mul](args = (%linear, %linear), kwargs = {})
+    %mean : [num_users=1] = call_function[target=torch.mean](args = (%mul, [-1], True), kwargs = {})
+    %half : [num_users=1] = call_function[target=torch.mul](args = (%mean, 0.5), kwargs = {})
+    %add : [num_users=1] = call_function[target=torch.add](args = (%half, 1e-05), kwargs = {})
+    %rsqrt : [num_users=1] = call_function[target=torch.rsqrt](args = (%add,), kwargs = {})
+    %by : [num_users=1] = call_function[target=torch.mul](args = (%linear, %rsqrt), kwargs = {})
+    %g : [num_users=1] = get_attr[target=g]
+    %scaled : [num_users=1] = call_function[target=torch.mul](args = (%by, %g), kwargs = {})
+    %relu : [num_users=1] = call_function[target=torch.relu](args = (%scaled,), kwargs = {})
+    %v : [num_users=1] = get_attr[target=v]
+    %last : [num_users=1] = call_function[target=torch.nn.functional.linear](args = (%relu, %v), kwargs = {})
+    return last
+TEXT
+said 'arithmetic of variances' 0 '^add +float +a node that stays float reads it' \
+    "$cfx" quantize formula.fx --random-weights 1 --calibrate 'x=f32[9,16]' -o f.fx
+also 'the product with it' '^by +float +it reads a result that stays float'
+also 'and the next one' '^scaled +float +it reads a result that stays float'
+also 'with its activation' '^relu +float +it reads a result that stays float'
+also 'squares' '^mul +float +a node that stays float reads it'
+also 'layers before and after it do not' '^last +value'
+
 # ---- Without data ----
 
 # same_values GOLDEN FILE.npy: floats of text, and those behind the header.
@@ -243,7 +304,7 @@ core() # core ARGUMENT...
 }
 said 'Core ATen' 0 '^9 tensors quantized, 0 nodes stay float' core
 also 'a convolution by channel' '^w +weight +int8 .*\(4\)'
-also 'a transposed one has one scale' '^t +weight +int8 +[0-9.]+, zero 0'
+also 'a transposed one by its output channels' '^t +weight +int8 .*\(2\)'
 also 'a transposed matrix is a weight' '^fc +weight +int8 .*\(5\)'
 also 'moved elements keep their scale' '^clone +shared'
 said 'weights only' 0 '^3 tensors quantized' core --weights-only int8
@@ -401,7 +462,8 @@ graph():
     return cat
 TEXT
 said 'masked scores' 0 '^relu6 +float +its elements go beyond 1e30' "$cfx" \
-    quantize mask.fx --calibrate 'x=f32[3,3]' --calibrate 'y=f32[3,3]' -o t.fx
+    quantize mask.fx --calibrate 'x=f32[3,3]' --calibrate 'y=f32[3,3]' -o t.fx \
+    --quantizer x86_all
 also 'what is before and after them' '^matmul +value'
 also 'a result of a fixed range' '^softmax +value +uint8 +0.003906, zero 0'
 said 'no weights' 1 'missing weight: ' "$cfx" quantize "$models/resnet18.fx" \

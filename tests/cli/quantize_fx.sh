@@ -54,7 +54,8 @@ compare() # compare NAME MODEL ARGUMENT...
 {
     of=$1 model=$2
     shift 2
-    said "$of is quantized" 0 '' "$cfx" quantize "$model" -q -o "$of.fx" "$@"
+    said "$of is quantized" 0 '' "$cfx" quantize "$model" -q -o "$of.fx" \
+        --quantizer x86_all "$@"
     calls "$of.fx" >ours
     said "$of has the scales of torch.ao" 0 '' as_torch \
         "$golden/$of.txt" ours

@@ -200,7 +200,7 @@ def quantized(cfx, folder, path, given, spec):
     out = os.path.join(folder, "q.fx")
     weights = [] if spec == IMAGES else ["--random-weights", "1"]
     run_cfx(cfx, "quantize", path, *weights, "-q", "-o", out, "--calibrate",
-            f"{given}={spec}")
+            f"{given}={spec}", "--quantizer", "x86_all")
     with open(out, encoding="utf-8") as file:
         text = file.read()
     text = re.sub(" (meta = |as %).*", "", text[text.index("\ngraph(") + 1:])
