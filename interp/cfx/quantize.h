@@ -247,8 +247,8 @@ CFX_API void cfx_quantizer_init(cfx_quantizer *q,
                                 const cfx_quantizer_class *cls);
 
 /*
- * Prepare a GraphModule for calibration. Batch norms are folded, dropout is
- * removed, modules are inlined and their parameters become those of gm,
+ * Prepare a GraphModule for calibration. Layers and norms that are written out
+ * become operators, batch norms are folded, dropout is removed, modules are inlined and their parameters become those of gm,
  * constants are folded; then observers activation_post_process_0, ... are
  * called on what the quantizer marks. Which nodes compute float32 tensors is
  * found by a run on the example inputs; `inputs` may be NULL for quantizers of

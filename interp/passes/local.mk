@@ -42,5 +42,6 @@ libcfx_all_la_SOURCES += %reldir%/lower/lowering.c %reldir%/lower/lowering.h \
 libcfx_all_la_SOURCES += %reldir%/fuse_attention.c
 libcfx_all_la_SOURCES += %reldir%/fuse_bn.c %reldir%/remove_noops.c \
 	%reldir%/merge_linears.c %reldir%/merge_matmul.c \
-	%reldir%/fuse_bias.c %reldir%/fuse_gelu.c %reldir%/div_to_mul.c \
+	%reldir%/fuse_bias.c %reldir%/fuse_gelu.c \
+	%reldir%/fuse_layer_norm.c %reldir%/div_to_mul.c \
 	%reldir%/inplace_cat.c %reldir%/split_pass.c

@@ -189,24 +189,27 @@ static cfx_value matmul(cfx_scope *s, const cfx_value *in, void *user)
 
 /* The parameter that a placeholder of the pattern stands for, or one that is dequantized
  * and perhaps transposed, if it has this rank. */
-static const cfx_tensor *parameter(const cfx_match *m, int i, int rank)
+static const cfx_tensor *parameter(const cfx_pass_call *p, const cfx_match *m,
+                                   int i, int rank)
 {
     const cfx_node *v = cfx_value__node(m->placeholders[i]), *n = v;
+    cfx_value state;
     while (n && cfx_pass__is_transpose(n))
         n = cfx_node__arg(n, 0);
     bool dequantizes = n && cfx_node__has_flag(n, CFX_OP_DEQUANTIZES);
     const cfx_node *of = dequantizes ? cfx_node__arg(n, 0) : v;
-    const cfx_tensor *t = of && of->op == CFX_GET_ATTR ? cfx_match__known(m, i)
-                                                       : NULL;
+    if (!of || of->op != CFX_GET_ATTR ||
+        cfx_module_fetch_attr(&state, p->gm, of->target->text, NULL) ||
+        state.kind != CFX_TENSOR)
+        return NULL;
+    const cfx_tensor *t = dequantizes ? cfx_match__known(m, i)
+                                      : state.u.tensor;
     return t && t->rank == rank ? t : NULL;
 }
 
-/* matmul of a vector has no rows. */
-static bool has_rows(cfx_pass_call *p, const cfx_match *m)
+static bool has_weight(cfx_pass_call *p, const cfx_match *m)
 {
-    const cfx_tensor *x = cfx_match__known(m, 0);
-    (void)p;
-    return x && x->rank > 1 && parameter(m, 1, 2);
+    return parameter(p, m, 1, 2);
 }
 
 /* MatMul and Add, as ONNX exporters write a layer. */
@@ -218,8 +221,8 @@ static cfx_value matmul_add(cfx_scope *s, const cfx_value *in, void *user)
 
 static bool is_layer(cfx_pass_call *p, const cfx_match *m)
 {
-    const cfx_tensor *w = parameter(m, 1, 2), *b = parameter(m, 2, 1);
-    return w && b && has_rows(p, m) && cfx_dim_same(w->shape[1], b->shape[0]);
+    const cfx_tensor *w = parameter(p, m, 1, 2), *b = parameter(p, m, 2, 1);
+    return w && b && cfx_dim_same(w->shape[1], b->shape[0]);
 }
 
 static cfx_value linear_of_transpose(cfx_scope *s, const cfx_value *in,
@@ -547,7 +550,7 @@ static const cfx_rewrite_rule rules[] = {
      .build = conv},
     {.params = "x w b", .pattern = addmm, .where = is_bias, .build = linear},
     {.params = "x w", .pattern = mm, .build = linear},
-    {.params = "x w", .pattern = matmul, .where = has_rows, .build = linear},
+    {.params = "x w", .pattern = matmul, .where = has_weight, .build = linear},
     {.params = "x w b",
      .pattern = matmul_add,
      .where = is_layer,
@@ -570,7 +573,7 @@ static const cfx_rewrite_rule rules[] = {
      .build = linear},
     {.params = "x w",
      .pattern = spread_bmm,
-     .where = has_rows,
+     .where = has_weight,
      .build = linear},
     {.params = "x dim of_sum",
      .pattern = softmax_formula,

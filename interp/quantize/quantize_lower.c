@@ -201,10 +201,11 @@ static cfx_status functionalize(cfx_module *gm, cfx_error *err)
     return cfx_pass_apply(gm, "functionalize", false, NULL, err);
 }
 
-static cfx_status fold_norms(cfx_module *gm, cfx_error *err)
+static cfx_status find_layers(cfx_module *gm, cfx_error *err)
 {
-    static const char *const passes[] = {"functionalize", "recompose",
-                                         "fuse_conv_bn", "fuse_linear_bn"};
+    static const char *const passes[] = {"functionalize",  "fuse_layer_norm",
+                                         "recompose",      "fuse_conv_bn",
+                                         "fuse_linear_bn", "fuse_gelu"};
     return apply(gm, passes, sizeof(passes) / sizeof(*passes), err);
 }
 
@@ -217,7 +218,7 @@ cfx_status cfx_quantize__lower(cfx_module *gm, const cfx_value *inputs,
         "remove_dropout", "inline_modules",
         "normalize(keywords=False, defaults=False, tensors=True)",
         "constant_folding"};
-    cfx_status st = with_shapes(gm, inputs, ninputs, fold_norms, err);
+    cfx_status st = with_shapes(gm, inputs, ninputs, find_layers, err);
     if (!st)
         st = apply(gm, passes, sizeof(passes) / sizeof(*passes), err);
     if (!st)

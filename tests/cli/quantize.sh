@@ -132,6 +132,60 @@ also 'with its activation' '^relu +float +it reads a result that stays float'
 also 'squares' '^mul +float +a node that stays float reads it'
 also 'layers before and after it do not' '^last +value'
 
+# MatMul and Add are a layer; ReduceMean, Sub, Pow, ... Add a layer_norm.
+cat >onnx.fx <<'TEXT'
+# cfx 1
+Net()
+
+state:
+    w: f32[16, 16]
+    b: f32[16]
+    g: f32[16]
+    c: f32[16]
+    v: f32[16, 4]
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %w : [num_users=1] = get_attr[target=w]
+    %matmul : [num_users=1] = call_function[target=torch.matmul](args = (%x, %w), kwargs = {})
+    %b : [num_users=1] = get_attr[target=b]
+    %add : [num_users=2] = call_function[target=torch.add](args = (%matmul, %b), kwargs = {})
+    %mean : [num_users=1] = call_function[target=torch.mean](args = (%add, [-1], True), kwargs = {})
+    %sub : [num_users=2] = call_function[target=torch.sub](args = (%add, %mean), kwargs = {})
+    %pow_1 : [num_users=1] = call_function[target=torch.pow](args = (%sub, 2.0), kwargs = {})
+    %var : [num_users=1] = call_function[target=torch.mean](args = (%pow_1, [-1], True), kwargs = {})
+    %add_1 : [num_users=1] = call_function[target=torch.add](args = (%var, 1e-05), kwargs = {})
+    %sqrt : [num_users=1] = call_function[target=torch.sqrt](args = (%add_1,), kwargs = {})
+    %div : [num_users=1] = call_function[target=torch.div](args = (%sub, %sqrt), kwargs = {})
+    %g : [num_users=1] = get_attr[target=g]
+    %mul : [num_users=1] = call_function[target=torch.mul](args = (%div, %g), kwargs = {})
+    %c : [num_users=1] = get_attr[target=c]
+    %add_2 : [num_users=2] = call_function[target=torch.add](args = (%mul, %c), kwargs = {})
+    %div_1 : [num_users=1] = call_function[target=torch.div](args = (%add_2, 1.4142135381698608), kwargs = {})
+    %erf : [num_users=1] = call_function[target=torch.erf](args = (%div_1,), kwargs = {})
+    %add_3 : [num_users=1] = call_function[target=torch.add](args = (%erf, 1.0), kwargs = {})
+    %mul_1 : [num_users=1] = call_function[target=torch.mul](args = (%add_2, %add_3), kwargs = {})
+    %mul_2 : [num_users=1] = call_function[target=torch.mul](args = (%mul_1, 0.5), kwargs = {})
+    %v : [num_users=1] = get_attr[target=v]
+    %matmul_1 : [num_users=1] = call_function[target=torch.matmul](args = (%mul_2, %v), kwargs = {})
+    return matmul_1
+TEXT
+onnx() # onnx ARGUMENT...
+{
+    "$cfx" quantize onnx.fx --random-weights 1 -o t.fx "$@"
+}
+said 'chains that mean a layer or a norm' 0 '^layer_norm +float' onnx \
+    --calibrate 'x=f32[9,16]'
+also 'gelu' '^gelu +float'
+also 'weights by output channel' '^_folded_0 +weight +int8 .*\(16\)'
+also 'of a product alone' '^v +weight +int8 .*\(4\)'
+also 'nothing else' '^5 tensors quantized, 2 nodes stay float'
+said 'inputs of each run' 0 '^mul_2 +value +uint8 +of each run' onnx --dynamic
+also 'of both layers' '^4 tensors quantized'
+said 'weights only' 0 '^2 tensors quantized' onnx --weights-only int8
+said 'groups have to fit' 0 '^linear +float +the channels of its weight' onnx \
+    --weights-only int4
+
 # ---- Without data ----
 
 # same_values GOLDEN FILE.npy: floats of text, and those behind the header.
