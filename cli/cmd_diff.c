@@ -361,14 +361,6 @@ static void print_text(const struct diff *d)
             d->cmp.ndiffer && !d->cmp.all ? "; the rest was not run" : "");
 }
 
-static bool read_decibels(const char *text, double *out)
-{
-    char *end;
-
-    *out = strtod(text, &end);
-    return end != text && !*end && isfinite(*out);
-}
-
 static cfx_status compare_sides(struct diff *d, cfx_error *err)
 {
     d->progress = cli_progress_begin("comparing");
@@ -511,7 +503,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     if (d.snr && (d.graph || t->given))
         return cli_usage(
             c, "--snr does not go with --graph, --rtol, --atol and --rmax");
-    if (o->min_snr && !read_decibels(o->min_snr, &d.min_snr))
+    if (o->min_snr && !cli_read_decibels(o->min_snr, &d.min_snr))
         return cli_usage(c, "--min-snr takes a number of decibels");
     if (d.json && d.graph)
         return cli_usage(c, "--graph prints lines, not json");

@@ -13,7 +13,7 @@
 
 struct quantize_options {
     cli_list calibrate;
-    const char *quantizer, *config, *weights_only;
+    const char *quantizer, *config, *weights_only, *min_snr;
     int batch, keep_float, group;
     bool quiet, sensitivity, dynamic;
 };
@@ -46,6 +46,9 @@ static const cli_option options[] = {
     {CLI_COUNT, 0, "keep-float", "N",
      "keep the N patterns of the lowest ratios in float",
      offsetof(struct quantize_options, keep_float)},
+    {CLI_TEXT, 0, "min-snr", "DB",
+     "keep as many of them in float as it takes for the outputs to have a ratio of DB",
+     offsetof(struct quantize_options, min_snr)},
     {CLI_FLAG, 'q', "quiet", NULL, "do not print the table of nodes",
      offsetof(struct quantize_options, quiet)},
     {0},
@@ -58,7 +61,11 @@ struct batches {
     cli_inputs all, one;
     bool *is_cut;
     int64_t rows, batch;
+    int64_t sample; /* rows of a batch that single patterns are measured on */
 };
+
+/* Rows of a batch that nothing else sets; rows for single patterns. */
+enum { BATCH = 32, SAMPLE = 8 };
 
 static const cfx_node *placeholder(const cfx_module *gm, size_t i)
 {
@@ -123,10 +130,13 @@ static cfx_status batches_make(struct batches *b, cli *c, cfx_module *gm,
     b->one.n = b->all.n;
     for (size_t i = 0; i < b->all.n && !st; i++)
         st = note_input(b, gm, i, err);
+    b->sample = b->batch ? b->batch : SAMPLE;
     if (!b->batch)
-        b->batch = 32;
+        b->batch = BATCH;
     if (b->batch > b->rows)
         b->batch = b->rows > 0 ? b->rows : 1;
+    if (b->sample > b->batch)
+        b->sample = b->batch;
     return st;
 }
 
@@ -163,11 +173,12 @@ static cfx_status rows_of(cfx_value *out, const cfx_tensor *t, int64_t from,
     return st;
 }
 
-/* Make the batch that begins at a row the current one. */
-static cfx_status take_batch(struct batches *b, int64_t from, cfx_error *err)
+/* Make the batch of up to `n` rows from a row the current one. */
+static cfx_status take_rows(struct batches *b, int64_t from, int64_t n,
+                            cfx_error *err)
 {
-    int64_t n = b->rows - from < b->batch ? b->rows - from : b->batch;
     cfx_status st = CFX_OK;
+    n = b->rows - from < n ? b->rows - from : n;
     drop_batch(b);
     for (size_t i = 0; i < b->all.n && !st; i++)
         if (b->is_cut[i])
@@ -176,6 +187,11 @@ static cfx_status take_batch(struct batches *b, int64_t from, cfx_error *err)
         else
             b->one.value[i] = cfx_value_ref(b->all.value[i]);
     return st;
+}
+
+static cfx_status take_batch(struct batches *b, int64_t from, cfx_error *err)
+{
+    return take_rows(b, from, b->batch, err);
 }
 
 /* ---- Steps ---- */
@@ -240,25 +256,67 @@ static cfx_status batch_at(void *user, size_t i, const cfx_value **inputs,
     return st;
 }
 
-/* Rank the patterns, and choose those that stay float. */
-static cfx_status rank(cfx_quant_patterns *patterns, const cfx_module *gm,
-                       cfx_quantizer *q, struct batches *b, int keep_float,
-                       cfx_error *err)
+static cfx_status sample_at(void *user, size_t i, const cfx_value **inputs,
+                            size_t *n, cfx_error *err)
 {
-    const cfx_quant_data data = {
-        .batch = batch_at,
-        .user = b,
-        .n = b->rows > 0 ? (size_t)((b->rows - 1) / b->batch + 1) : 1,
-    };
-    cfx_status st = cfx_quantize_sensitivity(patterns, gm, q, &data, err);
-    if (!st && (size_t)keep_float > patterns->n)
+    struct batches *b = user;
+    cfx_status st = take_rows(b, (int64_t)i * b->sample, b->sample, err);
+    *inputs = b->one.value;
+    *n = b->one.n;
+    return st;
+}
+
+/* Batches of `size` rows that `rows` of them fill. */
+static size_t count_batches(int64_t rows, int64_t size)
+{
+    return rows > 0 ? (size_t)((rows - 1) / size + 1) : 1;
+}
+
+static cfx_status keep_worst(cfx_quant_patterns *patterns, int keep_float,
+                             cfx_error *err)
+{
+    if ((size_t)keep_float > patterns->n)
         return cfx_fail(
             err, CFX_EINVAL,
             "--keep-float %d is more than the %zu patterns that are quantized",
             keep_float, patterns->n);
-    for (size_t i = 0; i < (size_t)keep_float && !st; i++)
+    for (size_t i = 0; i < (size_t)keep_float; i++)
         patterns->row[i].keep_float = true;
-    return st;
+    return CFX_OK;
+}
+
+static cfx_status reach(cfx_quant_patterns *patterns, const cfx_module *gm,
+                        cfx_quantizer *q, const cfx_quant_data *data,
+                        const char *min_snr, cfx_error *err)
+{
+    double least = 0, snr;
+    cli_read_decibels(min_snr, &least);
+    cfx_status st = cfx_quantize_reach_snr(patterns, gm, q, data, least, &snr,
+                                           err);
+    return st || snr >= least
+               ? st
+               : cfx_fail(
+                     err, CFX_ENUMERIC,
+                     "--min-snr %g is out of reach: with all patterns in float the outputs have %.1f dB",
+                     least, snr);
+}
+
+/* Rank the patterns, and choose those that stay float. */
+static cfx_status rank(cfx_quant_patterns *patterns, const cfx_module *gm,
+                       cfx_quantizer *q, struct batches *b,
+                       const struct quantize_options *o, cfx_error *err)
+{
+    const int64_t few = b->rows < SAMPLE ? b->rows : SAMPLE;
+    const cfx_quant_data sample = {
+        .batch = sample_at, .user = b, .n = count_batches(few, b->sample)};
+    const cfx_quant_data data = {.batch = batch_at,
+                                 .user = b,
+                                 .n = count_batches(b->rows, b->batch),
+                                 .sample = &sample};
+    if (o->min_snr)
+        return reach(patterns, gm, q, &data, o->min_snr, err);
+    cfx_status st = cfx_quantize_sensitivity(patterns, gm, q, &data, err);
+    return st ? st : keep_worst(patterns, o->keep_float, err);
 }
 
 static void pattern_name(const cfx_quant_pattern *row, char *buf, size_t size)
@@ -342,6 +400,60 @@ static void print_table(FILE *to, const cfx_quant_report *report)
         report->n - nfloat, nfloat, (long long)before, (long long)after);
 }
 
+/* ---- A warning ---- */
+
+/* A ratio of the outputs, in dB, below which a model is hardly of use: the error is
+ * 18 % of the result. */
+enum { FLOOR = 15 };
+
+/* A quantized result, and by how much its error exceeds that of the one before. */
+typedef struct loss {
+    const cfx_quant_row *row;
+    double error;
+} loss;
+
+/* Find the results that add most error, `n` at most. */
+static size_t find_worst(const cfx_quant_report *report, loss *worst, size_t n)
+{
+    size_t found = 0;
+    double before = 0;
+    for (size_t i = 0; i < report->n; i++) {
+        const cfx_quant_row *row = &report->row[i];
+        bool is_result = row->kind == CFX_QUANT_VALUE ||
+                         row->kind == CFX_QUANT_SHARED;
+        const loss new = {row, row->error - before};
+        if (!is_result || isnan(row->error))
+            continue;
+        before = row->error;
+        if (!(new.error > 0))
+            continue;
+        size_t at = found < n ? found++ : n - 1;
+        if (at == n - 1 && worst[at].row && worst[at].error >= new.error)
+            continue;
+        for (; at > 0 && worst[at - 1].error < new.error; at--)
+            worst[at] = worst[at - 1];
+        worst[at] = new;
+    }
+    return found;
+}
+
+static void warn_of_loss(const cfx_quant_report *report)
+{
+    loss worst[3] = {{NULL, 0}};
+    char names[256] = "", line[512];
+    size_t len = 0, n = find_worst(report, worst, 3);
+    if (!report->has_snr || report->snr >= FLOOR)
+        return;
+    for (size_t i = 0; i < n && len < sizeof(names); i++)
+        len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+                                i ? ", " : "", worst[i].row->node);
+    snprintf(
+        line, sizeof(line),
+        "warning: the outputs have a signal-to-noise ratio of %.1f dB; most is lost at %s: --min-snr %d keeps in float what it takes",
+        report->snr, names, FLOOR);
+    cli_print_line(line);
+}
+
 /* ---- The command ---- */
 
 /* Everything that the command makes from one model. */
@@ -356,10 +468,15 @@ struct job {
     cfx_quant_report report;
 };
 
+static bool keeps_float(const struct quantize_options *o)
+{
+    return o->keep_float || o->min_snr;
+}
+
 /* Is the ranking all that is wanted? */
 static bool only_ranks(const struct job *j)
 {
-    return j->o->sensitivity && !j->o->keep_float && !j->c->g.output;
+    return j->o->sensitivity && !keeps_float(j->o) && !j->c->g.output;
 }
 
 static cfx_status rewrite(struct job *j, cfx_error *err)
@@ -369,8 +486,8 @@ static cfx_status rewrite(struct job *j, cfx_error *err)
     cfx_status st = has_data
                         ? batches_make(&j->batches, j->c, j->gm, j->o, err)
                         : quantize_without_data(j->gm, q, &j->report, err);
-    if (!st && (j->o->sensitivity || j->o->keep_float)) {
-        st = rank(&j->patterns, j->gm, q, &j->batches, j->o->keep_float, err);
+    if (!st && (j->o->sensitivity || keeps_float(j->o))) {
+        st = rank(&j->patterns, j->gm, q, &j->batches, j->o, err);
         cfx_quantizer_init(&j->partial.base, &cfx_quantizer_partial_class);
         j->partial.of = q;
         j->partial.patterns = &j->patterns;
@@ -409,6 +526,8 @@ static cfx_status run_job(struct job *j, const char *path, cfx_error *err)
         print_ranking(to, &j->patterns);
     if (!st && !j->o->quiet && !only_ranks(j))
         print_table(to, &j->report);
+    if (!st)
+        warn_of_loss(&j->report);
     return st;
 }
 
@@ -445,7 +564,12 @@ static const char *check_options(const struct quantize_options *o)
     const cfx_quantizer_class *by = class_of(o);
     bool x86 = !o->config &&
                (by == &cfx_quantizer_x86 || by == &cfx_quantizer_x86_all);
-    if ((o->sensitivity || o->keep_float || x86) && !o->calibrate.n)
+    double least;
+    if (o->min_snr && !cli_read_decibels(o->min_snr, &least))
+        return "--min-snr takes a number of decibels";
+    if (o->min_snr && o->keep_float)
+        return "--min-snr and --keep-float choose what stays float: give one of them";
+    if ((o->sensitivity || keeps_float(o) || x86) && !o->calibrate.n)
         return "--calibrate FILE is missing: data to calibrate with";
     return NULL;
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -282,4 +283,11 @@ void cli_describe(FILE *to, const cli_option *options)
         fprintf(to, "%*s", COLUMN - n, "");
         cli_wrap(to, o->help, COLUMN, COLUMN);
     }
+}
+
+bool cli_read_decibels(const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && !*end && isfinite(*out);
 }

@@ -58,6 +58,9 @@ typedef struct cli_table {
 bool cli_parse(int argc, char **argv, bool stop, const cli_table table[2],
                int *first, char *why, size_t size);
 
+/* Read a finite number of decibels; false: the text is something else. */
+bool cli_read_decibels(const char *text, double *out);
+
 /* Free the lists in a table. */
 void cli_parse_release(const cli_table *table);
 

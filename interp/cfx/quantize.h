@@ -134,6 +134,10 @@ typedef struct cfx_quant_row {
 typedef struct cfx_quant_report {
     cfx_quant_row *row;
     size_t n, cap;
+    /* The signal-to-noise ratio of the outputs in dB, as cfx_quantize_measure
+     * finds it. */
+    bool has_snr;
+    double snr;
 } cfx_quant_report;
 
 /* A node that a quantizer marks, and the activation that is fused with it:
@@ -160,13 +164,17 @@ typedef struct cfx_quantizer_partial {
 } cfx_quantizer_partial;
 
 /* Calibration data: n batches. */
-typedef struct cfx_quant_data {
+typedef struct cfx_quant_data cfx_quant_data;
+
+struct cfx_quant_data {
     /* Set *inputs to those of batch i, borrowed until the next call. */
     cfx_status (*batch)(void *user, size_t i, const cfx_value **inputs,
                         size_t *ninputs, cfx_error *err);
     void *user;
     size_t n;
-} cfx_quant_data;
+    /* What single patterns are measured on, a few samples; NULL: all. */
+    const cfx_quant_data *sample;
+};
 
 CFX_BEGIN_DECLS
 
@@ -248,9 +256,10 @@ CFX_API void cfx_quantizer_init(cfx_quantizer *q,
 
 /*
  * Prepare a GraphModule for calibration. Layers and norms that are written out
- * become operators, batch norms are folded, dropout is removed, modules are inlined and their parameters become those of gm,
- * constants are folded; then observers activation_post_process_0, ... are
- * called on what the quantizer marks. Which nodes compute float32 tensors is
+ * become operators, batch norms are folded, dropout is removed, modules are
+ * inlined and their parameters become those of gm, constants are folded; then
+ * observers activation_post_process_0, ... are called on what the quantizer
+ * marks. Which nodes compute float32 tensors is
  * found by a run on the example inputs; `inputs` may be NULL for quantizers of
  * weights and dynamic values: all calls then count as such. `report` (may be
  * NULL) receives a row for each node that stays float. Fails as a run of gm
@@ -275,7 +284,8 @@ CFX_API cfx_status cfx_quantize_convert(cfx_module *gm,
 
 /*
  * Run a prepared model and the model that became of its copy on the same
- * inputs, and set the errors of the report's results. Fails as runs do.
+ * inputs, and set the errors of the report's results and the ratio of the
+ * outputs. Fails as runs do.
  */
 CFX_API cfx_status cfx_quantize_measure(cfx_quant_report *report,
                                         cfx_module *prepared,
@@ -284,17 +294,28 @@ CFX_API cfx_status cfx_quantize_measure(cfx_quant_report *report,
                                         size_t ninputs, cfx_error *err);
 
 /*
- * Find the patterns of a quantizer, and quantize copies of gm, in each one of
- * them only, on the data. The patterns are sorted by the signal-to-noise ratio
- * of the outputs over all batches, the lowest first, NaN before it. Fails as
- * preparing, runs and converting do, with CFX_EINVAL for no batches, no
- * patterns, and outputs without a floating-point tensor.
+ * Find the patterns of a quantizer, and quantize each one of them alone in a
+ * copy of gm that was calibrated on the data. The patterns are sorted by the
+ * signal-to-noise ratio of the outputs over data->sample, the lowest first, NaN
+ * before it. Fails as preparing, runs and converting do, with CFX_EINVAL for no
+ * batches, no patterns, and outputs without a floating-point tensor.
  */
 CFX_API cfx_status cfx_quantize_sensitivity(cfx_quant_patterns *patterns,
                                             const cfx_module *gm,
                                             cfx_quantizer *q,
                                             const cfx_quant_data *data,
                                             cfx_error *err);
+
+/*
+ * Find few patterns that, kept in float, let the outputs have a signal-to-noise
+ * ratio of at least `least` dB over the data, and set their keep_float. *snr is
+ * the ratio that the outputs then have; it is below `least` if that is out of
+ * reach. If no pattern has to be kept, none is measured. Fails like
+ * cfx_quantize_sensitivity.
+ */
+CFX_API cfx_status cfx_quantize_reach_snr(
+    cfx_quant_patterns *patterns, const cfx_module *gm, cfx_quantizer *q,
+    const cfx_quant_data *data, double least, double *snr, cfx_error *err);
 
 CFX_API void cfx_quant_patterns_release(cfx_quant_patterns *patterns,
                                         cfx_context *ctx);

@@ -1,7 +1,7 @@
 /*
  * measure -- how far quantized results are from those in float.
  */
-#include <cfx/interp.h>
+#include <cfx/compare.h>
 
 #include <math.h>
 
@@ -53,14 +53,21 @@ static double error_at(const cfx_interp *a, const cfx_interp *b,
 }
 
 static cfx_status run(cfx_interp *it, cfx_module *gm, const cfx_value *inputs,
-                      size_t n, cfx_error *err)
+                      size_t n, cfx_value *result, cfx_error *err)
 {
     const cfx_interp_options how = {.size = sizeof(how), .keep_values = true};
-    cfx_value result = CFX_NOTHING;
     cfx_status st = cfx_interp_init_with(it, &cfx_interp_base, gm, &how, err);
-    if (!st)
-        st = cfx_interp_run(it, inputs, n, &result, err);
-    cfx_value_unref(result);
+    return st ? st : cfx_interp_run(it, inputs, n, result, err);
+}
+
+static cfx_status measure_outputs(cfx_quant_report *report, cfx_value a,
+                                  cfx_value b, cfx_error *err)
+{
+    static const cfx_tolerance exact = {.given = true};
+    cfx_difference d;
+    cfx_status st = cfx_value_compare(&d, a, b, &exact, err);
+    report->has_snr = !st && d.floats > 0;
+    report->snr = report->has_snr ? cfx_difference_snr(&d) : 0;
     return st;
 }
 
@@ -69,14 +76,19 @@ cfx_status cfx_quantize_measure(cfx_quant_report *report, cfx_module *prepared,
                                 size_t ninputs, cfx_error *err)
 {
     cfx_interp a = {0}, b = {0};
-    cfx_status st = run(&a, prepared, inputs, ninputs, err);
+    cfx_value x = CFX_NOTHING, y = CFX_NOTHING;
+    cfx_status st = run(&a, prepared, inputs, ninputs, &x, err);
     if (!st)
-        st = run(&b, converted, inputs, ninputs, err);
+        st = run(&b, converted, inputs, ninputs, &y, err);
+    if (!st)
+        st = measure_outputs(report, x, y, err);
     for (size_t i = 0; i < report->n && !st; i++) {
         cfx_quant_row *row = &report->row[i];
         if (row->kind != CFX_QUANT_WEIGHT)
             row->error = error_at(&a, &b, row->node);
     }
+    cfx_value_unref(x);
+    cfx_value_unref(y);
     cfx_interp_release(&a);
     cfx_interp_release(&b);
     return st;

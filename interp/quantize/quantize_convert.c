@@ -19,6 +19,7 @@
  * their scales. */
 typedef struct converter {
     cfx_pass_call *p;
+    cfx_quantized_list *all; /* NULL: not asked for */
     cfx_aliases aliases;
     cfx_quant_report *report;
     cfx_arena memory;
@@ -504,12 +505,40 @@ static cfx_node *quantize(cfx_pass_call *p, choice *c)
     return group_of(c) ? quantize_by_groups(p, c) : quantize_parameter(p, c);
 }
 
+/* ---- What was quantized ---- */
+
+void cfx_quantized_list__release(cfx_quantized_list *list, cfx_context *ctx)
+{
+    for (size_t i = 0; i < list->n; i++)
+        cfx_tensor_unref(list->item[i].parameter);
+    cfx_free(ctx, list->item, list->cap * sizeof(*list->item));
+    *list = (cfx_quantized_list){0};
+}
+
+static cfx_status note(converter *v, const choice *c, const cfx_node *first,
+                       const cfx_node *with)
+{
+    cfx_quantized_list *to = v->all;
+    if (!to)
+        return CFX_OK;
+    if (cfx_grow(v->p->ctx, to->item, to->cap, to->n + 1, v->p->err))
+        return CFX_ENOMEM;
+    to->item[to->n++] = (cfx_quantized){
+        .from = c->parameter ? NULL : c->from,
+        .parameter = c->parameter ? cfx_tensor_ref(c->parameter) : NULL,
+        .first = first,
+        .with = with,
+    };
+    return CFX_OK;
+}
+
 /* The node that gives the quantized value; *equal: there was one. */
 static cfx_status find_node(converter *v, choice *c, cfx_node **out,
                             bool *equal)
 {
     cfx_pass_call *p = v->p;
     struct made *m = NULL;
+    const cfx_node *before = cfx_node_prev(c->call);
     cfx_status st = c->parameter && c->scale ? find_made(v, c, &m) : CFX_OK;
     *equal = !st && m && m->node && is_same(m, c);
     if (st || *equal) {
@@ -521,7 +550,11 @@ static cfx_status find_node(converter *v, choice *c, cfx_node **out,
     cfx_graph_restore(p->graph, at);
     if (m && !m->node)
         m->node = *out;
-    return *out ? CFX_OK : p->err->code;
+    if (!*out)
+        return p->err->code;
+    return note(v, c,
+                before ? cfx_node_next(before) : cfx_graph_first(p->graph),
+                *out);
 }
 
 static cfx_status replace(converter *v, choice *c)
@@ -570,12 +603,12 @@ static cfx_status convert_at(converter *v, cfx_node *n)
     return st;
 }
 
-cfx_status cfx_quantize_convert(cfx_module *gm, cfx_quant_report *to,
-                                cfx_error *err)
+cfx_status cfx_quantize__convert_with(cfx_module *gm, cfx_quant_report *to,
+                                      cfx_quantized_list *all, cfx_error *err)
 {
     cfx_error own = {.code = CFX_OK};
     cfx_pass_call p;
-    converter v = {.p = &p, .report = to};
+    converter v = {.p = &p, .all = all, .report = to};
     cfx_status st = cfx_pass__begin(&p, gm, &own, err);
     if (st)
         return st;
@@ -592,4 +625,10 @@ cfx_status cfx_quantize_convert(cfx_module *gm, cfx_quant_report *to,
         return st;
     cfx_graph_module_delete_all_unused_submodules(gm);
     return cfx_graph_module_delete_all_unused_state(gm, NULL, p.err);
+}
+
+cfx_status cfx_quantize_convert(cfx_module *gm, cfx_quant_report *report,
+                                cfx_error *err)
+{
+    return cfx_quantize__convert_with(gm, report, NULL, err);
 }

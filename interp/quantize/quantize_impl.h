@@ -31,6 +31,37 @@ double cfx_quantize__error(const cfx_tensor *a, const cfx_tensor *b);
 cfx_status cfx_quantize__lower(cfx_module *gm, const cfx_value *inputs,
                                size_t ninputs, cfx_error *err);
 
+/* A value that was quantized: nodes from `first` to `with` took the place of its
+ * observer, and its users read the last one. */
+typedef struct cfx_quantized {
+    const cfx_node *from;  /* that gives the value; NULL for a parameter */
+    cfx_tensor *parameter; /* a reference, or NULL */
+    const cfx_node *first, *with;
+} cfx_quantized;
+
+/* Zero it first, and release it. */
+typedef struct cfx_quantized_list {
+    cfx_quantized *item;
+    size_t n, cap;
+} cfx_quantized_list;
+
+void cfx_quantized_list__release(cfx_quantized_list *list, cfx_context *ctx);
+
+/* Like cfx_quantize_convert, and append to `all`, unless that is NULL. */
+cfx_status cfx_quantize__convert_with(cfx_module *gm, cfx_quant_report *report,
+                                      cfx_quantized_list *all, cfx_error *err);
+
+/* Prepare gm for a quantizer, and find the patterns that it marks. Fails with
+ * CFX_EINVAL if there are none. */
+cfx_status cfx_quantize__find_patterns(cfx_quant_patterns *patterns,
+                                       cfx_module *gm, cfx_quantizer *q,
+                                       const cfx_quant_data *data,
+                                       cfx_error *err);
+
+/* Run gm on each batch; the results go to `out`, unless that is NULL. */
+cfx_status cfx_quantize__run_all(cfx_module *gm, const cfx_quant_data *data,
+                                 cfx_value *out, cfx_error *err);
+
 /* The tensor that a get_attr node reads, or NULL. */
 cfx_tensor *cfx_quantize__parameter(const cfx_module *gm, const cfx_node *n);
 

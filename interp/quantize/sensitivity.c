@@ -2,8 +2,9 @@
  * sensitivity -- quantize one pattern at a time, and rank the patterns by the
  * signal-to-noise ratio of the outputs.
  *
- * Each pattern is prepared, calibrated and converted in a copy of its own, so
- * that its observers see what they would see if nothing else were quantized.
+ * The model is calibrated and converted once. For each batch a run without any
+ * quantization keeps all values; then a run for each pattern quantizes the values
+ * that this one reads and gives, and computes only the nodes behind them.
  */
 #include <cfx/compare.h>
 
@@ -11,223 +12,248 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/class.h"
 #include "base/util.h"
+#include "graph/aliases.h"
 #include "interp/quantize/quantize_impl.h"
 
-/* ---- Patterns ---- */
+/* ---- Runs of a converted model with a part of its quantization ---- */
 
-static bool is_named(const cfx_quant_pattern *row, const cfx_node *n)
-{
-    return !strcmp(row->node, n->name) ||
-           (row->activation && !strcmp(row->activation, n->name));
-}
-
-static cfx_status add_pattern(cfx_quant_patterns *to, cfx_context *ctx,
-                              const cfx_node *n, cfx_error *err)
-{
-    if (cfx_grow(ctx, to->row, to->cap, to->n + 1, err))
-        return CFX_ENOMEM;
-    cfx_quant_pattern *row = &to->row[to->n];
-    *row = (cfx_quant_pattern){.snr = NAN};
-    cfx_status st = cfx_quant__copy_name(ctx, &row->node, n->name, err);
-    to->n += !st;
-    return st;
-}
-
-void cfx_quant_patterns_release(cfx_quant_patterns *patterns, cfx_context *ctx)
-{
-    for (size_t i = 0; i < patterns->n; i++) {
-        cfx_quant__free_name(ctx, patterns->row[i].node);
-        cfx_quant__free_name(ctx, patterns->row[i].activation);
-    }
-    cfx_free(ctx, patterns->row, patterns->cap * sizeof(*patterns->row));
-    *patterns = (cfx_quant_patterns){0};
-}
-
-/* ---- The quantizer that leaves patterns in float ---- */
-
-static cfx_status annotate_by(cfx_quantizer *q, const cfx_quantizer *by,
-                              const cfx_node *n, cfx_quant_mark *mark)
-{
-    q->err = by->err;
-    return cfx_quantizer_class_with(q->cls,
-                                    offsetof(cfx_quantizer_class, annotate))
-        ->annotate(q, n, mark);
-}
-
-static cfx_status partial_annotate(cfx_quantizer *q, const cfx_node *n,
-                                   cfx_quant_mark *mark)
-{
-    const cfx_quantizer_partial *p = (const cfx_quantizer_partial *)q;
-    cfx_status st = annotate_by(p->of, q, n, mark);
-    for (size_t i = 0; i < p->patterns->n && !st; i++)
-        if (p->patterns->row[i].keep_float &&
-            is_named(&p->patterns->row[i], n))
-            *mark = (cfx_quant_mark){.reason = p->reason};
-    return st;
-}
-
-const cfx_quantizer_class cfx_quantizer_partial_class = {
-    .size = sizeof(cfx_quantizer_class),
-    .name = "partial",
-    .super = &cfx_quantizer_base,
-    .annotate = partial_annotate,
-};
-
-/* ---- The quantizer that finds patterns ---- */
-
-typedef struct finder {
-    cfx_quantizer base;
-    cfx_quantizer *of;
-    cfx_quant_patterns *patterns;
+/* By node id. The nodes that quantize and dequantize a value belong to the last one
+ * of them, which users read. */
+typedef struct switches {
     cfx_context *ctx;
-} finder;
+    uint32_t ids;
+    const cfx_quantized **of;
+    bool *on;         /* of the last one: the value is quantized */
+    bool *is_written; /* its memory is written to in place */
+} switches;
 
-/* Is n the activation of a pattern that was found? Nodes come in the order of
- * the graph, and other nodes may stand between the two. */
-static cfx_quant_pattern *fused_into(const finder *f, const cfx_node *n,
-                                     const cfx_quant_mark *mark)
+typedef struct selective {
+    cfx_interp base;
+    const switches *switches;
+    const cfx_interp *full; /* a run without quantization; or NULL */
+    bool *differs;          /* by id: from the value of `full` */
+} selective;
+
+static const cfx_interp_class selective_class;
+
+static cfx_value known_value(const cfx_interp *it, const cfx_node *n)
 {
-    if (!mark->fused)
-        return NULL;
-    const cfx_node *x = cfx_node_input(n, 0);
-    for (size_t i = f->patterns->n; i-- > 0;) {
-        cfx_quant_pattern *row = &f->patterns->row[i];
-        if (!row->activation && !strcmp(row->node, x->name))
-            return row;
+    return cfx_value_ref(cfx_interp_env(it, n));
+}
+
+/* The value that is not quantized. */
+static cfx_value unquantized(selective *s, const cfx_node *n,
+                             const cfx_quantized *q)
+{
+    if (n != q->with)
+        return cfx_none();
+    if (q->parameter)
+        return cfx_value_of_tensor(cfx_tensor_ref(q->parameter));
+    s->differs[n->id] = s->differs[q->from->id];
+    return known_value(&s->base, q->from);
+}
+
+static bool is_affected(const selective *s, const cfx_node *n)
+{
+    bool affected = !s->full || n->op == CFX_OUTPUT ||
+                    s->switches->is_written[n->id] || s->switches->of[n->id];
+    for (uint32_t i = 0; i < n->ninputs && !affected; i++)
+        affected = s->differs[cfx_node_input(n, i)->id];
+    return affected;
+}
+
+static cfx_status selective_run_node(cfx_interp *it, const cfx_node *n,
+                                     cfx_value *out)
+{
+    selective *s = (selective *)it;
+    const cfx_quantized *q = s->switches->of[n->id];
+    s->differs[n->id] = false;
+    if (q && !s->switches->on[q->with->id]) {
+        *out = unquantized(s, n, q);
+        return CFX_OK;
     }
-    return NULL;
+    s->differs[n->id] = is_affected(s, n);
+    if (!s->differs[n->id]) {
+        *out = known_value(s->full, n);
+        return CFX_OK;
+    }
+    return CFX_SUPER(&selective_class, run_node)(it, n, out);
 }
 
-static cfx_status finder_annotate(cfx_quantizer *q, const cfx_node *n,
-                                  cfx_quant_mark *mark)
+static void selective_release(cfx_interp *it)
 {
-    finder *f = (finder *)q;
-    cfx_status st = annotate_by(f->of, q, n, mark);
-    if (st || (!mark->input && !mark->weight && !mark->output))
-        return st;
-    cfx_quant_pattern *before = fused_into(f, n, mark);
-    return before ? cfx_quant__copy_name(f->ctx, &before->activation, n->name,
-                                         q->err)
-                  : add_pattern(f->patterns, f->ctx, n, q->err);
+    selective *s = (selective *)it;
+    if (s->switches)
+        cfx_free(s->switches->ctx, s->differs, s->switches->ids);
+    CFX_SUPER(&selective_class, release)(it);
 }
 
-static const cfx_quantizer_class finder_class = {
-    .size = sizeof(cfx_quantizer_class),
-    .name = "finder",
-    .super = &cfx_quantizer_base,
-    .annotate = finder_annotate,
+static const cfx_interp_class selective_class = {
+    .size = sizeof(cfx_interp_class),
+    .name = "selective",
+    .super = &cfx_interp_base,
+    .run_node = selective_run_node,
+    .release = selective_release,
 };
 
-/* ---- Runs ---- */
-
-typedef struct ranking {
-    const cfx_module *gm;
-    cfx_quantizer *q;
-    const cfx_quant_data *data;
-    cfx_value *expected; /* the float outputs of each batch */
-    cfx_error *err;
-} ranking;
-
-/* Run a module on each batch. The outputs go to `keep`, or are compared with
- * the expected ones, which adds to `by`, or are dropped. */
-static cfx_status run_all(const ranking *r, cfx_module *gm, cfx_value *keep,
-                          cfx_difference *by)
+static cfx_status selective_init(selective *s, cfx_module *gm,
+                                 const switches *by, const cfx_interp *full,
+                                 cfx_error *err)
 {
-    static const cfx_tolerance exact = {.given = true};
-    cfx_interp it = {0};
-    cfx_status st = cfx_interp_init(&it, &cfx_interp_base, gm, r->err);
-    for (size_t i = 0; i < r->data->n && !st; i++) {
-        const cfx_value *inputs;
-        size_t n;
-        cfx_value out = CFX_NOTHING;
-        cfx_difference d = {.differs = false};
-        st = r->data->batch(r->data->user, i, &inputs, &n, r->err);
-        if (!st)
-            st = cfx_interp_run(&it, inputs, n, &out, r->err);
-        if (!st && by)
-            st = cfx_value_compare(&d, r->expected[i], out, &exact, r->err);
-        if (by) {
-            by->signal += d.signal;
-            by->noise += d.noise;
+    const cfx_interp_options how = {.size = sizeof(how), .keep_values = true};
+    s->switches = by;
+    s->full = full;
+    s->differs = cfx_calloc(by->ctx, by->ids, 1);
+    return s->differs ? cfx_interp_init_with(&s->base, &selective_class, gm,
+                                             &how, err)
+                      : cfx_no_memory(err);
+}
+
+/* ---- Switches ---- */
+
+static void switches_release(switches *s)
+{
+    cfx_free(s->ctx, s->of, s->ids * sizeof(*s->of));
+    cfx_free(s->ctx, s->on, s->ids);
+    cfx_free(s->ctx, s->is_written, s->ids);
+}
+
+static cfx_status find_writes(switches *s, const cfx_graph *g, cfx_error *err)
+{
+    cfx_aliases aliases = {0};
+    cfx_status st = cfx_aliases__init(&aliases, g, err);
+    for (const cfx_node *n = cfx_graph_first(g); n && !st;
+         n = cfx_node_next(n))
+        s->is_written[n->id] = cfx_aliases__is_written(&aliases, n);
+    cfx_aliases__release(&aliases);
+    return st;
+}
+
+static cfx_status switches_init(switches *s, cfx_module *gm,
+                                const cfx_quantized_list *made, cfx_error *err)
+{
+    const cfx_graph *g = cfx_graph_module_graph(gm);
+    s->ctx = cfx_module_context(gm);
+    s->ids = cfx_graph_ids(g);
+    s->of = cfx_calloc(s->ctx, s->ids, sizeof(*s->of));
+    s->on = cfx_calloc(s->ctx, s->ids, 1);
+    s->is_written = cfx_calloc(s->ctx, s->ids, 1);
+    if (!s->of || !s->on || !s->is_written)
+        return cfx_no_memory(err);
+    for (size_t i = 0; i < made->n; i++) {
+        const cfx_quantized *q = &made->item[i];
+        for (const cfx_node *n = q->first; n; n = cfx_node_next(n)) {
+            s->of[n->id] = q;
+            if (n == q->with)
+                break;
         }
-        if (keep)
-            keep[i] = out;
-        else
-            cfx_value_unref(out);
     }
-    cfx_interp_release(&it);
-    return st;
+    return find_writes(s, g, err);
 }
 
-static cfx_status prepare_copy(const ranking *r, cfx_module **copy,
-                               cfx_quantizer *q)
+/* Does a node of the pattern read or give that value? */
+static bool is_of(const cfx_quantized *q, const cfx_node *n,
+                  const cfx_node *activation)
 {
-    const cfx_value *inputs;
-    size_t n;
-    cfx_status st = cfx_module_copy(copy, r->gm, r->err);
-    if (!st)
-        st = r->data->batch(r->data->user, 0, &inputs, &n, r->err);
-    if (!st)
-        st = cfx_quantize_prepare(*copy, q, inputs, n, NULL, r->err);
-    return st;
+    const cfx_node *last = activation ? activation : n;
+    for (uint32_t i = 0; i < n->ninputs; i++)
+        if (cfx_node_input(n, i) == q->with)
+            return true;
+    return q->from == last;
 }
 
-/* All patterns but one are kept in float. */
-static cfx_status measure_pattern(const ranking *r,
-                                  cfx_quant_patterns *patterns, size_t at)
+/* Quantize the values of one pattern, or NULL: none. */
+static void set_pattern(switches *s, const cfx_quantized_list *made,
+                        const cfx_graph *g, const cfx_quant_pattern *row)
 {
-    cfx_quantizer_partial alone = {.of = r->q, .patterns = patterns};
-    cfx_difference by = {.differs = false};
-    cfx_module *copy = NULL;
-    for (size_t i = 0; i < patterns->n; i++)
-        patterns->row[i].keep_float = i != at;
-    cfx_quantizer_init(&alone.base, &cfx_quantizer_partial_class);
-    cfx_status st = prepare_copy(r, &copy, &alone.base);
-    if (!st)
-        st = run_all(r, copy, NULL, NULL);
-    if (!st)
-        st = cfx_quantize_convert(copy, NULL, r->err);
-    if (!st)
-        st = run_all(r, copy, NULL, &by);
-    if (st)
-        cfx_fail_at(r->err, "quantizing %%%s alone", patterns->row[at].node);
-    patterns->row[at].snr = cfx_difference_snr(&by);
-    cfx_module_unref(copy);
-    return st;
+    const cfx_node *n = row ? cfx_graph_find(g, row->node) : NULL;
+    const cfx_node *activation = row && row->activation
+                                     ? cfx_graph_find(g, row->activation)
+                                     : NULL;
+    for (size_t i = 0; i < made->n; i++)
+        s->on[made->item[i].with->id] = false;
+    for (size_t i = 0; i < made->n && n; i++)
+        if (is_of(&made->item[i], n, activation))
+            s->on[made->item[i].with->id] = true;
 }
 
 /* ---- The ranking ---- */
 
-static cfx_status find_patterns(const ranking *r, cfx_quant_patterns *patterns)
+typedef struct ranking {
+    cfx_module *gm; /* calibrated, then converted */
+    const cfx_quant_data *sample;
+    cfx_quant_patterns *patterns;
+    cfx_difference *by; /* of each pattern */
+    cfx_quantized_list made;
+    switches switches;
+    cfx_error *err;
+} ranking;
+
+static cfx_status check_outputs(cfx_value out, cfx_error *err)
 {
-    finder f = {
-        .of = r->q, .patterns = patterns, .ctx = cfx_module_context(r->gm)};
-    cfx_module *copy = NULL;
-    cfx_quantizer_init(&f.base, &finder_class);
-    cfx_status st = prepare_copy(r, &copy, &f.base);
-    cfx_module_unref(copy);
-    if (!st && !patterns->n)
-        st = cfx_fail(r->err, CFX_EINVAL, "the quantizer %s marks no node",
-                      r->q->cls->name);
+    cfx_difference d;
+    cfx_status st = cfx_value_compare(&d, out, out, NULL, err);
+    if (!st && !d.floats)
+        st = cfx_fail(
+            err, CFX_EINVAL,
+            "the outputs have no floating-point elements, so that patterns have no signal-to-noise ratio");
     return st;
 }
 
-static cfx_status run_float(const ranking *r)
+static cfx_status measure_pattern(ranking *r, cfx_interp *it, size_t at,
+                                  const cfx_value *inputs, size_t n,
+                                  cfx_value expected)
 {
-    cfx_module *copy = NULL;
-    cfx_difference d;
-    cfx_status st = cfx_module_copy(&copy, r->gm, r->err);
+    static const cfx_tolerance exact = {.given = true};
+    cfx_difference d = {.differs = false};
+    cfx_value out = CFX_NOTHING;
+    set_pattern(&r->switches, &r->made, it->graph, &r->patterns->row[at]);
+    cfx_status st = cfx_interp_run(it, inputs, n, &out, r->err);
     if (!st)
-        st = run_all(r, copy, r->expected, NULL);
+        st = cfx_value_compare(&d, expected, out, &exact, r->err);
+    if (st)
+        cfx_fail_at(r->err, "quantizing %%%s alone",
+                    r->patterns->row[at].node);
+    r->by[at].signal += d.signal;
+    r->by[at].noise += d.noise;
+    cfx_value_unref(out);
+    return st;
+}
+
+static cfx_status measure_batch(ranking *r, size_t batch, selective *full,
+                                selective *part)
+{
+    const cfx_value *inputs;
+    size_t n;
+    cfx_value expected = CFX_NOTHING;
+    cfx_status st = r->sample->batch(r->sample->user, batch, &inputs, &n,
+                                     r->err);
+    set_pattern(&r->switches, &r->made, full->base.graph, NULL);
     if (!st)
-        st = cfx_value_compare(&d, r->expected[0], r->expected[0], NULL,
-                               r->err);
-    if (!st && !d.floats)
-        st = cfx_fail(
-            r->err, CFX_EINVAL,
-            "the outputs have no floating-point elements, so that patterns have no signal-to-noise ratio");
-    cfx_module_unref(copy);
+        st = cfx_interp_run(&full->base, inputs, n, &expected, r->err);
+    if (!st)
+        st = check_outputs(expected, r->err);
+    for (size_t i = 0; i < r->patterns->n && !st; i++)
+        st = measure_pattern(r, &part->base, i, inputs, n, expected);
+    cfx_value_unref(expected);
+    return st;
+}
+
+static cfx_status measure(ranking *r)
+{
+    selective full = {0}, part = {0};
+    cfx_status st = switches_init(&r->switches, r->gm, &r->made, r->err);
+    if (!st)
+        st = selective_init(&full, r->gm, &r->switches, NULL, r->err);
+    if (!st)
+        st = selective_init(&part, r->gm, &r->switches, &full.base, r->err);
+    for (size_t i = 0; i < r->sample->n && !st; i++)
+        st = measure_batch(r, i, &full, &part);
+    cfx_interp_release(&full.base);
+    cfx_interp_release(&part.base);
+    switches_release(&r->switches);
     return st;
 }
 
@@ -241,27 +267,41 @@ static int by_snr(const void *x, const void *y)
     return strcmp(a->node, b->node);
 }
 
+static cfx_status rank(ranking *r)
+{
+    cfx_quant_patterns *p = r->patterns;
+    cfx_context *ctx = cfx_module_context(r->gm);
+    r->by = cfx_calloc(ctx, p->n, sizeof(*r->by));
+    cfx_status st = r->by ? measure(r) : cfx_no_memory(r->err);
+    for (size_t i = 0; i < p->n && !st; i++)
+        p->row[i].snr = cfx_difference_snr(&r->by[i]);
+    if (!st)
+        qsort(p->row, p->n, sizeof(*p->row), by_snr);
+    cfx_free(ctx, r->by, p->n * sizeof(*r->by));
+    return st;
+}
+
 cfx_status cfx_quantize_sensitivity(cfx_quant_patterns *patterns,
                                     const cfx_module *gm, cfx_quantizer *q,
                                     const cfx_quant_data *data, cfx_error *err)
 {
     cfx_error own = {.code = CFX_OK};
     cfx_context *ctx = cfx_module_context(gm);
-    ranking r = {gm, q, data, NULL, err ? err : &own};
+    ranking r = {.sample = data->sample ? data->sample : data,
+                 .patterns = patterns,
+                 .err = err ? err : &own};
     if (!data->n)
         return cfx_fail(r.err, CFX_EINVAL, "there is no calibration data");
-    r.expected = cfx_calloc(ctx, data->n, sizeof(*r.expected));
-    cfx_status st = r.expected ? run_float(&r) : cfx_no_memory(r.err);
+    cfx_status st = cfx_module_copy(&r.gm, gm, r.err);
     if (!st)
-        st = find_patterns(&r, patterns);
-    for (size_t i = 0; i < patterns->n && !st; i++)
-        st = measure_pattern(&r, patterns, i);
-    for (size_t i = 0; i < patterns->n; i++)
-        patterns->row[i].keep_float = false;
+        st = cfx_quantize__find_patterns(patterns, r.gm, q, data, r.err);
     if (!st)
-        qsort(patterns->row, patterns->n, sizeof(*patterns->row), by_snr);
-    for (size_t i = 0; r.expected && i < data->n; i++)
-        cfx_value_unref(r.expected[i]);
-    cfx_free(ctx, r.expected, data->n * sizeof(*r.expected));
+        st = cfx_quantize__run_all(r.gm, data, NULL, r.err);
+    if (!st)
+        st = cfx_quantize__convert_with(r.gm, NULL, &r.made, r.err);
+    if (!st)
+        st = rank(&r);
+    cfx_quantized_list__release(&r.made, ctx);
+    cfx_module_unref(r.gm);
     return st;
 }
