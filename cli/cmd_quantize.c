@@ -15,7 +15,7 @@ struct quantize_options {
     cli_list calibrate;
     const char *quantizer, *config, *weights_only, *min_snr;
     int batch, keep_float, group;
-    bool quiet, sensitivity, dynamic;
+    bool quiet, sensitivity, dynamic, gptq;
 };
 
 static const cli_option options[] = {
@@ -37,6 +37,9 @@ static const cli_option options[] = {
     {CLI_COUNT, 0, "group", "N",
      "the elements of an int4 weight with one scale: 32 (default), 64 or 128",
      offsetof(struct quantize_options, group)},
+    {CLI_FLAG, 0, "gptq", NULL,
+     "round the weights of linear layers so that errors compensate each other on the calibration data",
+     offsetof(struct quantize_options, gptq)},
     {CLI_TEXT, 0, "config", "FILE",
      "choose the quantizer of each node by JSON: global, object_type, module_name_regex, module_name",
      offsetof(struct quantize_options, config)},
@@ -194,6 +197,28 @@ static cfx_status take_batch(struct batches *b, int64_t from, cfx_error *err)
     return take_rows(b, from, b->batch, err);
 }
 
+static cfx_status batch_at(void *user, size_t i, const cfx_value **inputs,
+                           size_t *n, cfx_error *err)
+{
+    struct batches *b = user;
+    cfx_status st = take_batch(b, (int64_t)i * b->batch, err);
+    *inputs = b->one.value;
+    *n = b->one.n;
+    return st;
+}
+
+/* Batches of `size` rows that `rows` of them fill. */
+static size_t count_batches(int64_t rows, int64_t size)
+{
+    return rows > 0 ? (size_t)((rows - 1) / size + 1) : 1;
+}
+
+static cfx_quant_data data_of(struct batches *b)
+{
+    return (cfx_quant_data){
+        .batch = batch_at, .user = b, .n = count_batches(b->rows, b->batch)};
+}
+
 /* ---- Steps ---- */
 
 static cfx_status calibrate(cfx_module *gm, struct batches *b, cfx_error *err)
@@ -223,18 +248,21 @@ static cfx_status quantize_without_data(cfx_module *gm, cfx_quantizer *q,
 /* Prepare, calibrate and convert; *prepared is a copy of the model before
  * converting, for the errors. */
 static cfx_status quantize(cfx_module *gm, cfx_quantizer *q, struct batches *b,
-                           cfx_quant_report *report, cfx_error *err)
+                           bool gptq, cfx_quant_report *report, cfx_error *err)
 {
     cfx_module *prepared = NULL;
+    const cfx_quant_data data = data_of(b);
     cfx_status st = take_batch(b, 0, err);
     if (!st)
         st = cfx_quantize_prepare(gm, q, b->one.value, b->one.n, report, err);
     if (!st)
         st = calibrate(gm, b, err);
     if (!st)
-        st = take_batch(b, 0, err);
-    if (!st)
         st = cfx_module_copy(&prepared, gm, err);
+    if (!st && gptq)
+        st = cfx_quantize_gptq(gm, &data, err);
+    if (!st)
+        st = take_batch(b, 0, err);
     if (!st)
         st = cfx_quantize_convert(gm, report, err);
     if (!st)
@@ -246,16 +274,6 @@ static cfx_status quantize(cfx_module *gm, cfx_quantizer *q, struct batches *b,
 
 /* ---- Sensitivity ---- */
 
-static cfx_status batch_at(void *user, size_t i, const cfx_value **inputs,
-                           size_t *n, cfx_error *err)
-{
-    struct batches *b = user;
-    cfx_status st = take_batch(b, (int64_t)i * b->batch, err);
-    *inputs = b->one.value;
-    *n = b->one.n;
-    return st;
-}
-
 static cfx_status sample_at(void *user, size_t i, const cfx_value **inputs,
                             size_t *n, cfx_error *err)
 {
@@ -264,12 +282,6 @@ static cfx_status sample_at(void *user, size_t i, const cfx_value **inputs,
     *inputs = b->one.value;
     *n = b->one.n;
     return st;
-}
-
-/* Batches of `size` rows that `rows` of them fill. */
-static size_t count_batches(int64_t rows, int64_t size)
-{
-    return rows > 0 ? (size_t)((rows - 1) / size + 1) : 1;
 }
 
 static cfx_status keep_worst(cfx_quant_patterns *patterns, int keep_float,
@@ -309,10 +321,8 @@ static cfx_status rank(cfx_quant_patterns *patterns, const cfx_module *gm,
     const int64_t few = b->rows < SAMPLE ? b->rows : SAMPLE;
     const cfx_quant_data sample = {
         .batch = sample_at, .user = b, .n = count_batches(few, b->sample)};
-    const cfx_quant_data data = {.batch = batch_at,
-                                 .user = b,
-                                 .n = count_batches(b->rows, b->batch),
-                                 .sample = &sample};
+    cfx_quant_data data = data_of(b);
+    data.sample = &sample;
     if (o->min_snr)
         return reach(patterns, gm, q, &data, o->min_snr, err);
     cfx_status st = cfx_quantize_sensitivity(patterns, gm, q, &data, err);
@@ -495,7 +505,7 @@ static cfx_status rewrite(struct job *j, cfx_error *err)
         q = &j->partial.base;
     }
     if (!st && has_data && !only_ranks(j))
-        st = quantize(j->gm, q, &j->batches, &j->report, err);
+        st = quantize(j->gm, q, &j->batches, j->o->gptq, &j->report, err);
     if (!st && j->config && (st = cfx_quantizer_config_check(j->config, err)))
         cfx_fail_at(err, "%s", j->o->config);
     return st;
@@ -569,7 +579,8 @@ static const char *check_options(const struct quantize_options *o)
         return "--min-snr takes a number of decibels";
     if (o->min_snr && o->keep_float)
         return "--min-snr and --keep-float choose what stays float: give one of them";
-    if ((o->sensitivity || keeps_float(o) || x86) && !o->calibrate.n)
+    if ((o->sensitivity || keeps_float(o) || o->gptq || x86) &&
+        !o->calibrate.n)
         return "--calibrate FILE is missing: data to calibrate with";
     return NULL;
 }

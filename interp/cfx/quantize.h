@@ -273,6 +273,16 @@ CFX_API cfx_status cfx_quantize_prepare(cfx_module *gm, cfx_quantizer *q,
                                         cfx_error *err);
 
 /*
+ * Round the weights of linear layers of a prepared GraphModule by GPTQ, so that the
+ * errors of a row compensate each other for what the layer reads in the data.
+ * Observers keep the scales; weights that several nodes read stay as they are. Fails as
+ * runs do, and with CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_quantize_gptq(cfx_module *gm,
+                                     const cfx_quant_data *data,
+                                     cfx_error *err);
+
+/*
  * Convert a GraphModule that was prepared and has run on data. `report` (may be
  * NULL) receives a row for each quantized tensor. Fails with CFX_EINVAL for an
  * observer that saw no data, NaN or infinity, which is named, CFX_EUNDECIDED,

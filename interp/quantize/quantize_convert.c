@@ -64,15 +64,14 @@ static bool is_by_channel(const choice *c)
     return cfx_attr(c->observer, "ch_axis").kind == CFX_INT;
 }
 
-/* An observer of a parameter needs no run. */
-static cfx_status observe_parameter(const choice *c, cfx_error *err)
+cfx_status cfx_quantize__observe(cfx_module *observer, cfx_tensor *parameter,
+                                 cfx_error *err)
 {
     cfx_scope s;
     cfx_value out = CFX_NOTHING;
-    cfx_scope_init(&s, &cfx_eager_class, cfx_module_context(c->observer),
-                   NULL);
-    cfx_scope_call_module(&s, c->observer, NULL,
-                          CFX_ARGS(cfx_value_of_tensor(c->parameter)), &out);
+    cfx_scope_init(&s, &cfx_eager_class, cfx_module_context(observer), NULL);
+    cfx_scope_call_module(&s, observer, NULL,
+                          CFX_ARGS(cfx_value_of_tensor(parameter)), &out);
     cfx_status st = cfx_scope_status(&s, err);
     cfx_value_unref(out);
     cfx_scope_release(&s);
@@ -85,7 +84,7 @@ static cfx_status choose(choice *c, cfx_error *err)
     bool seen = cfx_observer_has_seen(c->observer) ||
                 !cfx_module_state(c->observer, "min_val");
     if (!st && !seen && c->parameter)
-        st = observe_parameter(c, err);
+        st = cfx_quantize__observe(c->observer, c->parameter, err);
     else if (!st && !seen)
         st = cfx_fail(
             err, CFX_EINVAL,
@@ -200,12 +199,19 @@ static cfx_node *quantize_in_run(cfx_pass_call *p, const choice *c)
 
 /* ---- Parameters ---- */
 
+/* The tensor to be rounded: the parameter, or what GPTQ made of it. */
+static cfx_value to_round(const choice *c)
+{
+    const cfx_state *s = cfx_module_state(c->observer, CFX_QUANTIZE_ROUNDED);
+    return cfx_value_of_tensor(s ? s->tensor : c->parameter);
+}
+
 static cfx_status quantize_tensor(choice *c, cfx_tensor **out, cfx_error *err)
 {
     cfx_scope s;
     cfx_scope_init(&s, &cfx_eager_class, cfx_module_context(c->observer),
                    NULL);
-    cfx_value x = cfx_value_of_tensor(c->parameter), y, back;
+    cfx_value x = to_round(c), y, back;
     cfx_value least = cfx_int(c->range.least), most = cfx_int(c->range.most);
     cfx_value type = cfx_value_of_dtype(c->range.dtype);
     cfx_value scale = cfx_value_of_tensor(c->scale);
@@ -295,8 +301,7 @@ static cfx_status quantize_groups(choice *c, cfx_tensor **out, cfx_error *err)
     cfx_value group = cfx_int(group_of(c)), axis = cfx_int(c->axis);
     cfx_value rows = cfx_int(cfx_tensor_size(c->parameter, (int)c->axis));
     cfx_value shape = cfx_list(&s, rows, cfx_int(-1));
-    cfx_value x = cfx_transpose(&s, cfx_value_of_tensor(c->parameter),
-                                cfx_int(0), axis);
+    cfx_value x = cfx_transpose(&s, to_round(c), cfx_int(0), axis);
     cfx_value scale = cfx_reshape(&s, cfx_value_of_tensor(c->scale), shape);
     cfx_value zero = cfx_reshape(&s, cfx_value_of_tensor(c->zero_point),
                                  shape);

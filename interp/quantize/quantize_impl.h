@@ -51,6 +51,13 @@ void cfx_quantized_list__release(cfx_quantized_list *list, cfx_context *ctx);
 cfx_status cfx_quantize__convert_with(cfx_module *gm, cfx_quant_report *report,
                                       cfx_quantized_list *all, cfx_error *err);
 
+/* The buffer of an observer that converting rounds in place of the parameter. */
+#define CFX_QUANTIZE_ROUNDED "rounded"
+
+/* Let an observer see a parameter, for which no run is needed. */
+cfx_status cfx_quantize__observe(cfx_module *observer, cfx_tensor *parameter,
+                                 cfx_error *err);
+
 /* Prepare gm for a quantizer, and find the patterns that it marks. Fails with
  * CFX_EINVAL if there are none. */
 cfx_status cfx_quantize__find_patterns(cfx_quant_patterns *patterns,

@@ -219,6 +219,19 @@ said 'groups of 128' 0 '20480 -> 2720$' quantize --weights-only int4 \
     --group 128
 said 'with errors, if there is data' 0 '^fc_weight +weight +int4 .*9\.70 %' \
     quantize --weights-only int4 --calibrate "$images"
+rounded() # rounded ARGUMENT...: weights in int4, compared with float
+{
+    quantize --weights-only int4 --calibrate "$images" "$@" >table &&
+        "$cfx" diff "$digits" q.fx -i "x=$images" --snr
+}
+said 'rounded to nearest' 0 '^output .* 27\.7  output$' rounded
+said 'for the inputs of the layer' 0 '^output .* 43\.9  output$' rounded --gptq
+said 'farther from the weight' 0 '^fc_weight +weight +int4 .* 15\.[0-9]+ %' \
+    cat table
+said 'in int8, too' 0 '' quantize --weights-only int8 --calibrate "$images" \
+    --gptq
+said 'inputs are needed' 2 'calibrate FILE is missing' quantize \
+    --weights-only int4 --gptq
 said 'chosen by type' 0 '^conv1_weight +weight +int8' quantize --config \
     "$src/tests/cases/quantize.json"
 also 'others are of groups' '^fc_weight +weight +int4'

@@ -352,6 +352,38 @@ TEST_CASE(memory_may_lack_while_ranking)
     ck_assert_uint_gt(failures, 300);
 }
 
+/* ---- GPTQ ---- */
+
+static cfx_status round_weights(void)
+{
+    const cfx_quant_data data = {.batch = only_batch, .n = 1};
+    cfx_status st = make();
+    if (!st)
+        st = prepare(&cfx_quantizer_weights);
+    if (!st)
+        st = cfx_quantize_gptq(gm, &data, &err);
+    return st ? st : cfx_quantize_convert(gm, &report, &err);
+}
+
+TEST_CASE(memory_may_lack_while_rounding_weights)
+{
+    size_t failures = 0;
+    bool complete = false;
+    for (long n = 0; !complete; n++) {
+        allowed = n;
+        refused = false;
+        err = (cfx_error){0};
+        cfx_status st = round_weights();
+        allowed = -1;
+        if (st)
+            ck_assert_msg(st == CFX_ENOMEM, "%s", err.text);
+        failures += st != CFX_OK;
+        complete = !refused;
+        drop();
+    }
+    ck_assert_uint_gt(failures, 100);
+}
+
 /* ---- A configuration ---- */
 
 static const char config[] =
