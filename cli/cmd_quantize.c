@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "batches.h"
 
 struct quantize_options {
-    cli_list calibrate;
+    cli_list calibrate, batch_axis;
     const char *quantizer, *config, *weights_only, *min_snr;
     int batch, keep_float, group;
     bool quiet, sensitivity, dynamic, gptq;
@@ -20,11 +20,14 @@ struct quantize_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 0, "calibrate", "NAME=FILE",
-     "set an input to calibration data, whose first axis is cut into batches; a number is the same for all",
+     "set an input to calibration data, which is cut into batches along its first axis; a number is the same for all",
      offsetof(struct quantize_options, calibrate)},
     {CLI_COUNT, 0, "batch", "N",
      "the extent of the first axis in a batch (default: that of the placeholder, if the model tells it, else 32)",
      offsetof(struct quantize_options, batch)},
+    {CLI_LIST, 0, "batch-axis", "NAME=AXIS",
+     "cut an input along another axis than the first; the default is the axis that has the symbol of the batch",
+     offsetof(struct quantize_options, batch_axis)},
     {CLI_TEXT, 0, "quantizer", "NAME",
      "x86 (default): activations in uint8, weights in int8; x86_all: also sums before norms, layer_norm and softmax; weights, weights_int4_g32, ..._g64, ..._g128: weights only; dynamic, dynamic_per_token; embedding",
      offsetof(struct quantize_options, quantizer)},
@@ -57,179 +60,20 @@ static const cli_option options[] = {
     {0},
 };
 
-/* ---- Batches ---- */
-
-/* Calibration data, cut along the first axis of what came from files. */
-struct batches {
-    cli_inputs all, one;
-    bool *is_cut;
-    int64_t rows, batch;
-    int64_t sample; /* rows of a batch that single patterns are measured on */
-};
-
-/* Rows of a batch that nothing else sets; rows for single patterns. */
-enum { BATCH = 32, SAMPLE = 8 };
-
-static const cfx_node *placeholder(const cfx_module *gm, size_t i)
-{
-    const cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm));
-    for (; n; n = cfx_node_next(n))
-        if (n->op == CFX_PLACEHOLDER && !i--)
-            break;
-    return n;
-}
-
-/* The batch that a placeholder's meta tells, or 0. */
-static int64_t batch_of(const cfx_node *n)
-{
-    static const char *const keys[] = {"val", "tensor_meta", "example_value"};
-    for (size_t i = 0; n && i < sizeof(keys) / sizeof(*keys); i++) {
-        cfx_value v = cfx_node_meta(n, keys[i]);
-        if (v.kind == CFX_TENSOR && v.u.tensor->rank &&
-            cfx_dim_is_int(v.u.tensor->shape[0]))
-            return cfx_tensor_size(v.u.tensor, 0);
-    }
-    return 0;
-}
-
-/* Note an input: all that are cut have as many rows. */
-static cfx_status note_input(struct batches *b, const cfx_module *gm, size_t i,
-                             cfx_error *err)
-{
-    const cfx_node *n = placeholder(gm, i);
-    cfx_value v = b->all.value[i];
-    if (v.kind != CFX_TENSOR || !v.u.tensor->rank)
-        return CFX_OK;
-    int64_t rows = cfx_tensor_size(v.u.tensor, 0);
-    if (b->rows >= 0 && rows != b->rows)
-        return cfx_fail(
-            err, CFX_ESHAPE,
-            "%s has %lld rows of calibration data, an input before it has %lld",
-            n->name, (long long)rows, (long long)b->rows);
-    if (!rows)
-        return cfx_fail(err, CFX_EINVAL, "%s has no rows of calibration data",
-                        n->name);
-    b->rows = rows;
-    b->is_cut[i] = true;
-    if (!b->batch)
-        b->batch = batch_of(n);
-    return CFX_OK;
-}
-
-static cfx_status batches_make(struct batches *b, cli *c, cfx_module *gm,
-                               const struct quantize_options *o,
-                               cfx_error *err)
-{
-    b->rows = -1;
-    b->batch = o->batch;
-    cfx_status st = cli_inputs_make(&b->all, c, gm, NULL, &o->calibrate, 0,
-                                    err);
-    if (st)
-        return st;
-    b->is_cut = calloc(b->all.n + 1, sizeof(*b->is_cut));
-    b->one.value = calloc(b->all.n + 1, sizeof(*b->one.value));
-    if (!b->is_cut || !b->one.value)
-        return cfx_no_memory(err);
-    b->one.n = b->all.n;
-    for (size_t i = 0; i < b->all.n && !st; i++)
-        st = note_input(b, gm, i, err);
-    b->sample = b->batch ? b->batch : SAMPLE;
-    if (!b->batch)
-        b->batch = BATCH;
-    if (b->batch > b->rows)
-        b->batch = b->rows > 0 ? b->rows : 1;
-    if (b->sample > b->batch)
-        b->sample = b->batch;
-    return st;
-}
-
-static void drop_batch(struct batches *b)
-{
-    for (size_t i = 0; b->one.value && i < b->one.n; i++) {
-        cfx_value_unref(b->one.value[i]);
-        b->one.value[i] = CFX_NOTHING;
-    }
-}
-
-static void batches_release(struct batches *b)
-{
-    drop_batch(b);
-    free(b->one.value);
-    free(b->is_cut);
-    cli_inputs_release(&b->all);
-}
-
-/* Rows from..from + n of a tensor, as a view. */
-static cfx_status rows_of(cfx_value *out, const cfx_tensor *t, int64_t from,
-                          int64_t n, cfx_error *err)
-{
-    cfx_dim shape[CFX_MAX_RANK];
-    cfx_tensor *view;
-    memcpy(shape, t->shape, (size_t)t->rank * sizeof(*shape));
-    shape[0] = cfx_dim_int(n);
-    int64_t offset = cfx_dim_value(t->offset) +
-                     from * cfx_dim_value(t->stride[0]);
-    cfx_status st = cfx_tensor_view(&view, t, t->rank, shape, t->stride,
-                                    cfx_dim_int(offset), err);
-    if (!st)
-        *out = cfx_value_of_tensor(view);
-    return st;
-}
-
-/* Make the batch of up to `n` rows from a row the current one. */
-static cfx_status take_rows(struct batches *b, int64_t from, int64_t n,
-                            cfx_error *err)
-{
-    cfx_status st = CFX_OK;
-    n = b->rows - from < n ? b->rows - from : n;
-    drop_batch(b);
-    for (size_t i = 0; i < b->all.n && !st; i++)
-        if (b->is_cut[i])
-            st = rows_of(&b->one.value[i], b->all.value[i].u.tensor, from, n,
-                         err);
-        else
-            b->one.value[i] = cfx_value_ref(b->all.value[i]);
-    return st;
-}
-
-static cfx_status take_batch(struct batches *b, int64_t from, cfx_error *err)
-{
-    return take_rows(b, from, b->batch, err);
-}
-
-static cfx_status batch_at(void *user, size_t i, const cfx_value **inputs,
-                           size_t *n, cfx_error *err)
-{
-    struct batches *b = user;
-    cfx_status st = take_batch(b, (int64_t)i * b->batch, err);
-    *inputs = b->one.value;
-    *n = b->one.n;
-    return st;
-}
-
-/* Batches of `size` rows that `rows` of them fill. */
-static size_t count_batches(int64_t rows, int64_t size)
-{
-    return rows > 0 ? (size_t)((rows - 1) / size + 1) : 1;
-}
-
-static cfx_quant_data data_of(struct batches *b)
-{
-    return (cfx_quant_data){
-        .batch = batch_at, .user = b, .n = count_batches(b->rows, b->batch)};
-}
-
 /* ---- Steps ---- */
 
-static cfx_status calibrate(cfx_module *gm, struct batches *b, cfx_error *err)
+static cfx_status calibrate(cfx_module *gm, const cfx_quant_data *data,
+                            cfx_error *err)
 {
     cfx_interp it = {0};
     cfx_status st = cfx_interp_init(&it, &cfx_interp_base, gm, err);
-    for (int64_t at = 0; at < b->rows && !st; at += b->batch) {
+    for (size_t i = 0; i < data->n && !st; i++) {
+        const cfx_value *inputs;
+        size_t n;
         cfx_value result = CFX_NOTHING;
-        st = take_batch(b, at, err);
+        st = data->batch(data->user, i, &inputs, &n, err);
         if (!st)
-            st = cfx_interp_run(&it, b->one.value, b->one.n, &result, err);
+            st = cfx_interp_run(&it, inputs, n, &result, err);
         cfx_value_unref(result);
     }
     cfx_interp_release(&it);
@@ -247,42 +91,33 @@ static cfx_status quantize_without_data(cfx_module *gm, cfx_quantizer *q,
 
 /* Prepare, calibrate and convert; *prepared is a copy of the model before
  * converting, for the errors. */
-static cfx_status quantize(cfx_module *gm, cfx_quantizer *q, struct batches *b,
+static cfx_status quantize(cfx_module *gm, cfx_quantizer *q, cli_batches *b,
                            bool gptq, cfx_quant_report *report, cfx_error *err)
 {
     cfx_module *prepared = NULL;
-    const cfx_quant_data data = data_of(b);
-    cfx_status st = take_batch(b, 0, err);
+    const cfx_quant_data data = cli_batches_all(b);
+    const cfx_value *inputs;
+    size_t n;
+    cfx_status st = data.batch(data.user, 0, &inputs, &n, err);
     if (!st)
-        st = cfx_quantize_prepare(gm, q, b->one.value, b->one.n, report, err);
+        st = cfx_quantize_prepare(gm, q, inputs, n, report, err);
     if (!st)
-        st = calibrate(gm, b, err);
+        st = calibrate(gm, &data, err);
     if (!st)
         st = cfx_module_copy(&prepared, gm, err);
     if (!st && gptq)
         st = cfx_quantize_gptq(gm, &data, err);
     if (!st)
-        st = take_batch(b, 0, err);
-    if (!st)
         st = cfx_quantize_convert(gm, report, err);
     if (!st)
-        st = cfx_quantize_measure(report, prepared, gm, b->one.value, b->one.n,
-                                  err);
+        st = data.batch(data.user, 0, &inputs, &n, err);
+    if (!st)
+        st = cfx_quantize_measure(report, prepared, gm, inputs, n, err);
     cfx_module_unref(prepared);
     return st;
 }
 
 /* ---- Sensitivity ---- */
-
-static cfx_status sample_at(void *user, size_t i, const cfx_value **inputs,
-                            size_t *n, cfx_error *err)
-{
-    struct batches *b = user;
-    cfx_status st = take_rows(b, (int64_t)i * b->sample, b->sample, err);
-    *inputs = b->one.value;
-    *n = b->one.n;
-    return st;
-}
 
 static cfx_status keep_worst(cfx_quant_patterns *patterns, int keep_float,
                              cfx_error *err)
@@ -315,13 +150,11 @@ static cfx_status reach(cfx_quant_patterns *patterns, const cfx_module *gm,
 
 /* Rank the patterns, and choose those that stay float. */
 static cfx_status rank(cfx_quant_patterns *patterns, const cfx_module *gm,
-                       cfx_quantizer *q, struct batches *b,
+                       cfx_quantizer *q, cli_batches *b,
                        const struct quantize_options *o, cfx_error *err)
 {
-    const int64_t few = b->rows < SAMPLE ? b->rows : SAMPLE;
-    const cfx_quant_data sample = {
-        .batch = sample_at, .user = b, .n = count_batches(few, b->sample)};
-    cfx_quant_data data = data_of(b);
+    const cfx_quant_data sample = cli_batches_sample(b);
+    cfx_quant_data data = cli_batches_all(b);
     data.sample = &sample;
     if (o->min_snr)
         return reach(patterns, gm, q, &data, o->min_snr, err);
@@ -473,7 +306,7 @@ struct job {
     cfx_quantizer q, *config;      /* config: NULL without --config */
     cfx_quantizer_partial partial; /* q without the sensitive patterns */
     cfx_module *gm;
-    struct batches batches;
+    cli_batches batches;
     cfx_quant_patterns patterns;
     cfx_quant_report report;
 };
@@ -492,9 +325,11 @@ static bool only_ranks(const struct job *j)
 static cfx_status rewrite(struct job *j, cfx_error *err)
 {
     cfx_quantizer *q = j->config ? j->config : &j->q;
+    const cli_batching cut = {&j->o->calibrate, &j->o->batch_axis,
+                              j->o->batch};
     bool has_data = j->o->calibrate.n > 0;
     cfx_status st = has_data
-                        ? batches_make(&j->batches, j->c, j->gm, j->o, err)
+                        ? cli_batches_make(&j->batches, j->c, j->gm, &cut, err)
                         : quantize_without_data(j->gm, q, &j->report, err);
     if (!st && (j->o->sensitivity || keeps_float(j->o))) {
         st = rank(&j->patterns, j->gm, q, &j->batches, j->o, err);
@@ -606,7 +441,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         st = run_job(&j, args[0], &err);
     cfx_quant_report_release(&j.report, c->ctx);
     cfx_quant_patterns_release(&j.patterns, c->ctx);
-    batches_release(&j.batches);
+    cli_batches_release(&j.batches);
     cfx_quantizer_config_free(j.config);
     cfx_module_unref(j.gm);
     return st ? cli_fail(&err) : CLI_OK;

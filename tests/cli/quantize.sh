@@ -550,6 +550,33 @@ said 'several inputs' 0 '^3 tensors quantized' "$cfx" quantize two.fx -o t.fx \
     --calibrate 'x=f32[6,3]' --calibrate 'y=f32[6,3]'
 said 'with other numbers of rows' 1 'y has 5 rows .*has 6' "$cfx" quantize \
     two.fx -o t.fx --calibrate 'x=f32[6,3]' --calibrate 'y=f32[5,3]'
+cat >state.fx <<'TEXT'
+# cfx 1
+Net()
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %h : [num_users=1] = placeholder[target=h]
+    %select : [num_users=1] = call_method[target=select](args = (%h, 0, 1), kwargs = {})
+    %add : [num_users=1] = call_function[target=torch.add](args = (%x, %select), kwargs = {})
+    return %add
+TEXT
+state() # state ARGUMENT...: a state whose batch is its second axis
+{
+    "$cfx" quantize "$@" --calibrate 'x=f32[6,3]' --calibrate 'h=f32[2,6,3]' \
+        --batch 2 -o t.fx
+}
+said 'a state with another axis' 1 \
+    'h has 2 rows .* on axis 0, .* has 6: --batch-axis' state state.fx
+said 'which may be given' 0 '^3 tensors quantized' state state.fx \
+    --batch-axis h=1
+said 'a wrong axis' 1 'batch-axis h=3: it has to be NAME=AXIS' state state.fx \
+    --batch-axis h=3
+said 'a wrong name' 1 'batch-axis y=0: it has to be NAME=AXIS' state state.fx \
+    --batch-axis y=0
+sed 's/%x : /&Tensor "f32[s0, 3][3, 1]cpu"/; s/%h : /&Tensor "f32[2, s0, 3][3*s0, 3, 1]cpu"/' \
+    state.fx >symbol.fx
+said 'or have the symbol of the batch' 0 '^3 tensors quantized' state symbol.fx
 said 'an input is missing' 1 'y' "$cfx" quantize two.fx -o t.fx \
     --calibrate 'x=f32[6,3]'
 cat >log.fx <<'TEXT'
