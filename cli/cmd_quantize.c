@@ -243,60 +243,6 @@ static void print_table(FILE *to, const cfx_quant_report *report)
         report->n - nfloat, nfloat, (long long)before, (long long)after);
 }
 
-/* ---- A warning ---- */
-
-/* A ratio of the outputs, in dB, below which a model is hardly of use: the error is
- * 18 % of the result. */
-enum { FLOOR = 15 };
-
-/* A quantized result, and by how much its error exceeds that of the one before. */
-typedef struct loss {
-    const cfx_quant_row *row;
-    double error;
-} loss;
-
-/* Find the results that add most error, `n` at most. */
-static size_t find_worst(const cfx_quant_report *report, loss *worst, size_t n)
-{
-    size_t found = 0;
-    double before = 0;
-    for (size_t i = 0; i < report->n; i++) {
-        const cfx_quant_row *row = &report->row[i];
-        bool is_result = row->kind == CFX_QUANT_VALUE ||
-                         row->kind == CFX_QUANT_SHARED;
-        const loss new = {row, row->error - before};
-        if (!is_result || isnan(row->error))
-            continue;
-        before = row->error;
-        if (!(new.error > 0))
-            continue;
-        size_t at = found < n ? found++ : n - 1;
-        if (at == n - 1 && worst[at].row && worst[at].error >= new.error)
-            continue;
-        for (; at > 0 && worst[at - 1].error < new.error; at--)
-            worst[at] = worst[at - 1];
-        worst[at] = new;
-    }
-    return found;
-}
-
-static void warn_of_loss(const cfx_quant_report *report)
-{
-    loss worst[3] = {{NULL, 0}};
-    char names[256] = "", line[512];
-    size_t len = 0, n = find_worst(report, worst, 3);
-    if (!report->has_snr || report->snr >= FLOOR)
-        return;
-    for (size_t i = 0; i < n && len < sizeof(names); i++)
-        len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
-                                i ? ", " : "", worst[i].row->node);
-    snprintf(
-        line, sizeof(line),
-        "warning: the outputs have a signal-to-noise ratio of %.1f dB; most is lost at %s: --min-snr %d keeps in float what it takes",
-        report->snr, names, FLOOR);
-    cli_print_line(line);
-}
-
 /* ---- The command ---- */
 
 /* Everything that the command makes from one model. */
@@ -341,8 +287,6 @@ static cfx_status rewrite(struct job *j, cfx_error *err)
     }
     if (!st && has_data && !only_ranks(j))
         st = quantize(j->gm, q, &j->batches, j->o->gptq, &j->report, err);
-    if (!st && j->config && (st = cfx_quantizer_config_check(j->config, err)))
-        cfx_fail_at(err, "%s", j->o->config);
     return st;
 }
 
@@ -352,6 +296,72 @@ static cfx_status write_model(const struct job *j, cfx_error *err)
     if (j->c->g.output)
         return cfx_model_save(j->c->g.output, j->gm, &how, err);
     return cfx_model_print(cfx_sink_file(stdout), j->gm, true, err);
+}
+
+/* ---- Warnings ---- */
+
+/* A ratio of the outputs, in dB, below which a model is hardly of use: the error is
+ * 18 % of the result. */
+enum { FLOOR = 15 };
+
+/* A quantized result, and by how much its error exceeds that of the one before. */
+typedef struct loss {
+    const cfx_quant_row *row;
+    double error;
+} loss;
+
+/* Find the results that add most error, `n` at most. */
+static size_t find_worst(const cfx_quant_report *report, loss *worst, size_t n)
+{
+    size_t found = 0;
+    double before = 0;
+    for (size_t i = 0; i < report->n; i++) {
+        const cfx_quant_row *row = &report->row[i];
+        bool is_result = row->kind == CFX_QUANT_VALUE ||
+                         row->kind == CFX_QUANT_SHARED;
+        const loss new = {row, row->error - before};
+        if (!is_result || isnan(row->error))
+            continue;
+        before = row->error;
+        if (!(new.error > 0))
+            continue;
+        size_t at = found < n ? found++ : n - 1;
+        if (at == n - 1 && worst[at].row && worst[at].error >= new.error)
+            continue;
+        for (; at > 0 && worst[at - 1].error < new.error; at--)
+            worst[at] = worst[at - 1];
+        worst[at] = new;
+    }
+    return found;
+}
+
+/* One configuration may serve several models. */
+static void warn_of_config(const struct job *j)
+{
+    cfx_error why = {0};
+    char line[CFX_ERROR_TEXT + 64];
+    if (!j->config || !cfx_quantizer_config_check(j->config, &why))
+        return;
+    cfx_fail_at(&why, "%s", j->o->config);
+    snprintf(line, sizeof(line), "warning: %s", why.text);
+    cli_print_line(line);
+}
+
+static void warn_of_loss(const cfx_quant_report *report)
+{
+    loss worst[3] = {{NULL, 0}};
+    char names[256] = "", line[512];
+    size_t len = 0, n = find_worst(report, worst, 3);
+    if (!report->has_snr || report->snr >= FLOOR)
+        return;
+    for (size_t i = 0; i < n && len < sizeof(names); i++)
+        len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+                                i ? ", " : "", worst[i].row->node);
+    snprintf(
+        line, sizeof(line),
+        "warning: the outputs have a signal-to-noise ratio of %.1f dB; most is lost at %s: --min-snr %d keeps in float what it takes",
+        report->snr, names, FLOOR);
+    cli_print_line(line);
 }
 
 static cfx_status run_job(struct job *j, const char *path, cfx_error *err)
@@ -371,6 +381,8 @@ static cfx_status run_job(struct job *j, const char *path, cfx_error *err)
         print_ranking(to, &j->patterns);
     if (!st && !j->o->quiet && !only_ranks(j))
         print_table(to, &j->report);
+    if (!st)
+        warn_of_config(j);
     if (!st)
         warn_of_loss(&j->report);
     return st;

@@ -145,8 +145,7 @@ static cfx_status annotate(preparing *p, const cfx_node *n)
     v->is_float = v->is_float && !is_written;
     v->is_parameter = t && t->rank >= 2 && !is_written;
     if (n->op == CFX_CALL_MODULE)
-        v->mark.reason =
-            "it is a module that stays whole, as recurrent ones do";
+        v->mark.reason = "it is a module that stays whole";
     else if (is_written && n->op == CFX_PLACEHOLDER)
         v->mark.reason = "it is written to in place";
     if (!calls)

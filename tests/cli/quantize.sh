@@ -463,8 +463,8 @@ said 'the type of a function' 0 '^conv2d_1 +float +the configuration' \
 said 'an expression is before a type' 0 '^conv1_weight +weight' configured \
     '{"module_name_regex": {"conv[1]": "x86"}, "object_type": {"conv2d": null}}'
 also 'it is not found within' '^conv2d_1 +float'
-said 'an expression matches from the beginning' 1 \
-    "module_name_regex 'onv' matches no call" configured \
+said 'an expression matches from the beginning' 0 \
+    "^cfx: warning: c.json: module_name_regex 'onv' matches no call" configured \
     '{"module_name_regex": {"onv": null}}'
 said 'a name is before an expression' 0 '^conv2_weight +weight' configured \
     '{"module_name": {"conv2": "x86"}, "module_name_regex": {"conv.*": null}}'
@@ -491,8 +491,9 @@ said 'an unknown key' 1 "^cfx: c.json: the key 'globl' is unknown" configured \
     '{"globl": "x86"}'
 said 'an unknown quantizer' 1 "'fc' has to be one of x86, .*or null" \
     configured '{"module_name": {"fc": "arm"}}'
-said 'an unknown name' 1 "c.json: module_name 'fcx' matches no call" \
-    configured '{"module_name": {"fcx": null}}'
+said 'an unknown name' 0 "^cfx: warning: c.json: module_name 'fcx' matches no call" \
+    configured '{"global": "x86", "module_name": {"fcx": null}}'
+also 'the others count' '^9 tensors quantized'
 said 'an expression that POSIX does not have' 1 'write a bracket expression' \
     configured '{"module_name_regex": {"conv\\d": null}}'
 said 'a bad expression' 1 "the expression '\('" configured \
