@@ -177,7 +177,7 @@ def build(name, batch):
     x = input_of(name, batch)
     if name == "vit_b_16":  # whose head begins with zeros
         nn.init.normal_(model.heads.head.weight, std=0.02)
-    spread_out(model, x[:1] if x.dim() == 4 else x)
+    spread_out(model, torch.cat((x[:1], -x[:1])) if x.dim() == 4 else x)
     return model, x
 
 

@@ -45,22 +45,36 @@ static void note_bad(atomic_llong *first, int64_t at)
         ;
 }
 
-/* ---- y[k] = y[k] op x, for one element ---- */
+/* ---- y[k] = y[k] op x[k], for n elements that lie sy and sx apart ---- */
 
-typedef void combine_fn(cfx_scatter_op op, void *y, const void *x);
+typedef void combine_fn(cfx_scatter_op op, void *y, int64_t sy, const void *x,
+                        int64_t sx, int64_t n);
 
 #define NAN_OR(a, b, less) ((a) != (a) || less ? (a) : (b))
+#define EACH(T, C, GET, result)                                               \
+    for (int64_t i = 0; i < n; i++) {                                         \
+        T *to = &y[i * sy];                                                   \
+        const C a = GET(*to), b = GET(x[i * sx]);                             \
+        *to = result;                                                         \
+    }                                                                         \
+    break;
 #define COMBINE(name, T, C, GET, PUT)                                         \
-    static void combine_##name(cfx_scatter_op op, void *y_, const void *x_)   \
+    static void combine_##name(cfx_scatter_op op, void *y_, int64_t sy,       \
+                               const void *x_, int64_t sx, int64_t n)         \
     {                                                                         \
         T *y = y_;                                                            \
-        const C a = GET(*y), b = GET(*(const T *)x_);                         \
+        const T *x = x_;                                                      \
+        if (op == CFX_SCATTER_ADD && sy == 1 && sx == 1) {                    \
+            for (int64_t i = 0; i < n; i++)                                   \
+                y[i] = PUT(GET(y[i]) + GET(x[i]));                            \
+            return;                                                           \
+        }                                                                     \
         switch (op) {                                                         \
-        case CFX_SCATTER_SET: *y = *(const T *)x_; break;                     \
-        case CFX_SCATTER_ADD: *y = PUT(a + b); break;                         \
-        case CFX_SCATTER_MUL: *y = PUT(a * b); break;                         \
-        case CFX_SCATTER_MAX: *y = PUT(NAN_OR(b, a, b > a)); break;           \
-        case CFX_SCATTER_MIN: *y = PUT(NAN_OR(b, a, b < a)); break;           \
+        case CFX_SCATTER_SET: break;                                          \
+        case CFX_SCATTER_ADD: EACH(T, C, GET, PUT(a + b))                     \
+        case CFX_SCATTER_MUL: EACH(T, C, GET, PUT((a) * (b)))                 \
+        case CFX_SCATTER_MAX: EACH(T, C, GET, PUT(NAN_OR(b, a, b > a)))       \
+        case CFX_SCATTER_MIN: EACH(T, C, GET, PUT(NAN_OR(b, a, b < a)))       \
         }                                                                     \
     }
 #define AS_IS(v) (v)
@@ -86,26 +100,32 @@ COMBINE(f64, double, double, AS_IS, AS_IS)
 
 /* Complex numbers have no order. */
 #define COMBINE_COMPLEX(name, T)                                              \
-    static void combine_##name(cfx_scatter_op op, void *y_, const void *x_)   \
+    static void combine_##name(cfx_scatter_op op, void *y_, int64_t sy,       \
+                               const void *x_, int64_t sx, int64_t n)         \
     {                                                                         \
-        T *y = y_, b = *(const T *)x_;                                        \
-        *y = op == CFX_SCATTER_ADD   ? *y + b                                 \
-             : op == CFX_SCATTER_MUL ? *y * b                                 \
-                                     : b;                                     \
+        T *y = y_;                                                            \
+        const T *x = x_;                                                      \
+        switch (op) {                                                         \
+        case CFX_SCATTER_ADD: EACH(T, T, AS_IS, a + b)                        \
+        case CFX_SCATTER_MUL: EACH(T, T, AS_IS, (a) * (b))                    \
+        default: break;                                                       \
+        }                                                                     \
     }
 COMBINE_COMPLEX(c64, float _Complex)
 COMBINE_COMPLEX(c128, double _Complex)
 
-static void combine_i64(cfx_scatter_op op, void *y_, const void *x_)
+static void combine_i64(cfx_scatter_op op, void *y_, int64_t sy,
+                        const void *x_, int64_t sx, int64_t n)
 {
-    int64_t *y = y_, a = *y, b = *(const int64_t *)x_;
+    int64_t *y = y_;
+    const int64_t *x = x_;
 
     switch (op) {
-    case CFX_SCATTER_SET: *y = b; break;
-    case CFX_SCATTER_ADD: *y = TO_I64((uint64_t)a + (uint64_t)b); break;
-    case CFX_SCATTER_MUL: *y = TO_I64((uint64_t)a * (uint64_t)b); break;
-    case CFX_SCATTER_MAX: *y = b > a ? b : a; break;
-    case CFX_SCATTER_MIN: *y = b < a ? b : a; break;
+    case CFX_SCATTER_SET: break;
+    case CFX_SCATTER_ADD: EACH(int64_t, uint64_t, (uint64_t), TO_I64(a + b))
+    case CFX_SCATTER_MUL: EACH(int64_t, uint64_t, (uint64_t), TO_I64(a * b))
+    case CFX_SCATTER_MAX: EACH(int64_t, int64_t, AS_IS, b > a ? b : a)
+    case CFX_SCATTER_MIN: EACH(int64_t, int64_t, AS_IS, b < a ? b : a)
     }
 }
 
@@ -150,30 +170,24 @@ static int64_t lookup(const job *j, const int64_t *at)
     return offset;
 }
 
-static void move(const job *j, char *value, char *base)
-{
-    if (j->combine)
-        j->combine(j->op, base, value);
-    else if (j->put)
-        copy_element(j->size, base, value);
-    else
-        copy_element(j->size, value, base);
-}
-
 /* n elements of a row to one place after another of the base. */
 static void move_row(const job *j, char *value, char *base, int64_t n)
 {
     int last = j->ix->rank - 1;
     int64_t size = (int64_t)j->size;
-    int64_t sv = last < 0 ? 0 : j->ix->value_stride[last] * size;
-    int64_t sb = last < 0 ? 0 : j->ix->base_stride[last] * size;
+    int64_t sv = last < 0 ? 0 : j->ix->value_stride[last];
+    int64_t sb = last < 0 ? 0 : j->ix->base_stride[last];
+    char *to = j->put ? base : value;
+    const char *from = j->put ? value : base;
+    int64_t st = (j->put ? sb : sv) * size, sf = (j->put ? sv : sb) * size;
 
-    if (sv == size && sb == size && !j->combine)
-        memcpy(j->put ? base : value, j->put ? value : base,
-               (size_t)(n * size));
+    if (j->combine)
+        j->combine(j->op, base, sb, value, sv, n);
+    else if (sv == 1 && sb == 1)
+        memcpy(to, from, (size_t)(n * size));
     else
         for (int64_t i = 0; i < n; i++)
-            move(j, value + i * sv, base + i * sb);
+            copy_element(j->size, to + i * st, from + i * sf);
 }
 
 typedef struct place {
