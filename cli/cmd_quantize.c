@@ -351,16 +351,17 @@ static void warn_of_loss(const cfx_quant_report *report)
 {
     loss worst[3] = {{NULL, 0}};
     char names[256] = "", line[512];
-    size_t len = 0, n = find_worst(report, worst, 3);
+    size_t len = 0, n;
     if (!report->has_snr || report->snr >= FLOOR)
         return;
+    n = find_worst(report, worst, 3);
     for (size_t i = 0; i < n && len < sizeof(names); i++)
         len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
                                 i ? ", " : "", worst[i].row->node);
     snprintf(
         line, sizeof(line),
-        "warning: the outputs have a signal-to-noise ratio of %.1f dB; most is lost at %s: --min-snr %d keeps in float what it takes",
-        report->snr, names, FLOOR);
+        "warning: the outputs have a signal-to-noise ratio of %.1f dB%s%s: --min-snr %d keeps in float what it takes",
+        report->snr, n ? "; most is lost at " : "", names, FLOOR);
     cli_print_line(line);
 }
 
@@ -424,6 +425,8 @@ static const char *check_options(const struct quantize_options *o)
     double least;
     if (o->min_snr && !cli_read_decibels(o->min_snr, &least))
         return "--min-snr takes a number of decibels";
+    if (o->min_snr && o->gptq)
+        return "--min-snr measures weights that are rounded to nearest, --gptq rounds them otherwise: give one of them";
     if (o->min_snr && o->keep_float)
         return "--min-snr and --keep-float choose what stays float: give one of them";
     if ((o->sensitivity || keeps_float(o) || o->gptq || x86) &&

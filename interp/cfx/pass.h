@@ -201,9 +201,8 @@ CFX_API cfx_node *cfx_pass_add_tensor(cfx_pass_call *p, const char *prefix,
                                       cfx_tensor *t);
 
 /*
- * Tell why a node does not get the faster form that the pass makes, where the pass
- * decides it: a clause about the node, "its weight is written to". Of several reasons
- * that the pass gives for a node, the first one counts. Does nothing unless the pass
+ * Report why the pass leaves a node as it is. The text is a clause about the node, "its
+ * weight is written to". Only the first reason of a pass for a node is kept. Does nothing unless the pass
  * manager has a hook for them. Never fails; a pass that lacks memory for a reason
  * fails at its end.
  */

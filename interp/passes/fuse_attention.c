@@ -19,9 +19,9 @@
 #include "interp/rewrite/rewrite_rules.h"
 #include "graph/graph_impl.h"
 
-/* The placeholders of the pattern. MOVED is what the transposed key is a permutation of,
- * KEY_T the transposed key if it is no permutation. BIAS is a second mask. SEEN is a
- * condition that shows or hides scores, LOW what stands in place of hidden ones. */
+/* The placeholders of the pattern. MOVED is the key before its axes are permuted, KEY_T the
+ * transposed key where no permutation is found. BIAS is a second mask. SEEN is a boolean
+ * mask, LOW the value of hidden scores. */
 enum { QUERY, MOVED, KEY_T, VALUE, BIAS, MASK, SEEN, LOW, SOFTMAX_DIM };
 #define PARAMS "query moved key_t value bias mask seen low dim"
 
@@ -30,13 +30,14 @@ static const double lowest = -1e30;
 
 /* ---- Constants ---- */
 
-/* Does a constant have an element above -inf in each row? */
-static bool leaves_some(cfx_pass_call *p, cfx_tensor *t)
+/* Has a constant an element above -inf in each row; or, with `every`, no other? */
+static bool leaves_some(cfx_pass_call *p, cfx_tensor *t, bool every)
 {
     cfx_scope s;
     cfx_scope_init(&s, &cfx_eager_class, p->ctx, NULL);
     cfx_value seen = cfx_ne(&s, cfx_value_of_tensor(t), cfx_float(-INFINITY));
-    seen = cfx_any(&s, seen, .dim = cfx_int(-1));
+    if (!every)
+        seen = cfx_any(&s, seen, .dim = cfx_int(-1));
     seen = cfx_item(&s, cfx_all(&s, seen));
     bool all = !cfx_scope_failed(&s) && seen.kind == CFX_BOOL_VALUE &&
                seen.u.i;
@@ -305,6 +306,9 @@ static bool is_attention(cfx_pass_call *p, const cfx_match *m)
 static double operand_of(cfx_pass_call *p, const cfx_node *n)
 {
     double x = 1;
+    for (uint32_t i = 0; i < n->nkwargs; i++)
+        if (cfx_facts__number(p, n->kwargs[2 * i + 1], &x))
+            return x;
     for (uint32_t i = n->nargs; i-- > 0;)
         if (cfx_facts__number(p, n->args[i], &x))
             break;
@@ -352,13 +356,13 @@ static cfx_value key_of(cfx_scope *s, const cfx_value *in, const cfx_match *m)
 
 /* ---- The mask ---- */
 
-/* Is v a number, or a constant, above -inf in each row? */
-static bool is_above(cfx_pass_call *p, cfx_value v)
+/* Is v a number, or a constant, above -inf in each row, or everywhere? */
+static bool is_above(cfx_pass_call *p, cfx_value v, bool every)
 {
     double x;
     cfx_tensor *t = cfx_facts__constant(p, v);
     return (cfx_facts__number(p, v, &x) && x > -INFINITY) ||
-           (t && t->rank && leaves_some(p, t));
+           (t && t->rank && leaves_some(p, t, every));
 }
 
 /* May the mask be -inf in a whole row? */
@@ -366,8 +370,9 @@ static bool may_hide_rows(cfx_pass_call *p, cfx_value mask)
 {
     const cfx_node *n = mask.u.node;
     if (cfx_node_is(n, "where") && n->nargs == 3)
-        return !is_above(p, n->args[1]) || !is_above(p, n->args[2]);
-    return !is_above(p, mask);
+        return !is_above(p, n->args[1], true) ||
+               !is_above(p, n->args[2], true);
+    return !is_above(p, mask, false);
 }
 
 /* The mask, infinite in rows in which it was -inf. */
@@ -379,13 +384,14 @@ static cfx_value unhide_rows(cfx_scope *s, cfx_value mask)
     return cfx_where(s, seen, mask, high);
 }
 
-/* What a condition adds to the scores: 0, or `low` where it hides them. */
+/* What a condition adds to the scores: the bias, or `low` where it hides them. */
 static cfx_value sum_of_seen(cfx_scope *s, const cfx_value *in,
                              const cfx_match *m, double low)
 {
-    cfx_value hidden = cfx_float(low), zero = cfx_float(0);
-    return cfx_match__node(m, "shows") ? cfx_where(s, in[SEEN], zero, hidden)
-                                       : cfx_where(s, in[SEEN], hidden, zero);
+    cfx_value hidden = cfx_float(low);
+    cfx_value bias = m->placeholders[BIAS].kind ? in[BIAS] : cfx_float(0);
+    return cfx_match__node(m, "shows") ? cfx_where(s, in[SEEN], bias, hidden)
+                                       : cfx_where(s, in[SEEN], hidden, bias);
 }
 
 /* The condition as a mask of attention: what it shows. */
@@ -399,22 +405,20 @@ static cfx_value mask_of(cfx_scope *s, const cfx_value *in, const cfx_match *m,
                          cfx_pass_call *p)
 {
     const cfx_value *bound = m->placeholders;
-    bool guard = cfx_match__node(m, "guard"), hides = false;
-    cfx_value mask = CFX_NOTHING;
+    bool guard = cfx_match__node(m, "guard"), biased = bound[BIAS].kind;
+    bool hides = biased && may_hide_rows(p, bound[BIAS]);
+    cfx_value mask = biased ? in[BIAS] : CFX_NOTHING;
     double low = 0;
     if (bound[SEEN].kind) {
         cfx_facts__number(p, bound[LOW], &low);
-        hides = low == -INFINITY;
-        if (hides && guard && !bound[BIAS].kind)
+        hides = hides || (float)low == -INFINITY;
+        if (hides && guard && !biased)
             return shown(s, in, m);
         mask = sum_of_seen(s, in, m, low);
     } else if (bound[MASK].kind) {
-        hides = may_hide_rows(p, bound[MASK]);
-        mask = in[MASK];
-    }
-    if (bound[BIAS].kind) {
-        hides = hides || may_hide_rows(p, bound[BIAS]);
-        mask = mask.kind ? cfx_add(s, in[BIAS], mask) : in[BIAS];
+        /* Two masks may hide a row together. */
+        hides = biased || may_hide_rows(p, bound[MASK]);
+        mask = biased ? cfx_add(s, in[BIAS], in[MASK]) : in[MASK];
     }
     return hides && !guard ? unhide_rows(s, mask) : mask;
 }

@@ -77,8 +77,10 @@ static bool fits(const cfx_match *m, int i, const cfx_tensor *x)
 static bool is_norm(cfx_pass_call *p, const cfx_match *m)
 {
     const cfx_tensor *x = rows(m);
+    const cfx_tensor *y = cfx_node__known_tensor(m->returning[0].u.node);
     double eps;
-    return x && cfx_facts__number(p, m->placeholders[EPS], &eps) &&
+    return x && y && y->dtype == x->dtype && y->rank == x->rank &&
+           cfx_facts__number(p, m->placeholders[EPS], &eps) &&
            (m->nplaceholders < 4 || fits(m, 3, x));
 }
 

@@ -298,14 +298,42 @@ static cfx_value folded_transpose(cfx_scope *s, const cfx_value *in,
     return folded(s, cfx_named(s, "folded", y));
 }
 
+/* Does no user of n write to it, or care whether it is contiguous? */
+static bool may_be_strided(const cfx_node *n)
+{
+    bool may = true;
+    for (const cfx_use *u = n->first_user; u && may; u = u->next) {
+        cfx_effects e;
+        may = u->user->op != CFX_OUTPUT &&
+              !cfx_node_effects(u->user, &e, NULL) && !e.input_views &&
+              !cfx_effects_any(&e) &&
+              !cfx_node__has_flag(u->user, CFX_OP_READS_STRIDES);
+    }
+    return may;
+}
+
+/* Is v read by nodes that do not write? */
+static bool is_only_read(cfx_value v)
+{
+    bool only = v.kind == CFX_NODE;
+    for (const cfx_use *u = only ? v.u.node->first_user : NULL; u && only;
+         u = u->next) {
+        cfx_effects e;
+        only = u->user->op == CFX_OUTPUT ||
+               (!cfx_node_effects(u->user, &e, NULL) && !cfx_effects_any(&e));
+    }
+    return only;
+}
+
 static bool folds_transpose(cfx_pass_call *p, const cfx_match *m)
 {
     const cfx_tensor *x = cfx_match__known(m, 0);
     const cfx_tensor *y = cfx_node__known_tensor(cfx_match__node(m, "folded"));
     const cfx_tensor *out = cfx_node__known_tensor(m->returning[0].u.node);
     (void)p;
-    return x && y && out && x->rank > 2 && y->rank == 3 &&
-           out->rank == x->rank && agree(x, out, 3, x->rank) &&
+    return may_be_strided(m->returning[0].u.node) &&
+           is_only_read(m->placeholders[0]) && x && y && out && x->rank > 2 &&
+           y->rank == 3 && out->rank == x->rank && agree(x, out, 3, x->rank) &&
            agree(y, out, 1, 2) &&
            cfx_dim_same(y->shape[1], x->shape[x->rank - 1]) &&
            cfx_dim_same(y->shape[2], x->shape[x->rank - 2]);
@@ -328,12 +356,15 @@ static cfx_value unfolded_transpose(cfx_scope *s, const cfx_value *in,
     return cfx_reshape(s, cfx_permute(s, in[0], axes), cfx_pattern_any(s));
 }
 
-static bool has_numbers(const cfx_tensor *t)
+/* The sizes of a reshape to four axes, if they are literals; or NULL. */
+static const cfx_value *literal_sizes(const cfx_node *n)
 {
-    bool all = true;
-    for (int i = 0; i < t->rank; i++)
-        all = all && cfx_dim_is_int(t->shape[i]);
-    return all;
+    bool listed = n->nargs == 2 && cfx_value_is_seq(n->args[1]) &&
+                  n->args[1].u.seq->len == 4;
+    return n->ninputs != 1 ? NULL
+           : listed        ? n->args[1].u.seq->item
+           : n->nargs == 5 ? n->args + 1
+                           : NULL;
 }
 
 static bool unfolds_batch(cfx_pass_call *p, const cfx_match *m)
@@ -341,7 +372,8 @@ static bool unfolds_batch(cfx_pass_call *p, const cfx_match *m)
     const cfx_tensor *x = cfx_match__known(m, 0);
     const cfx_tensor *out = cfx_node__known_tensor(m->returning[0].u.node);
     (void)p;
-    return x && out && x->rank == 3 && out->rank == 4 && has_numbers(out) &&
+    return x && out && x->rank == 3 && out->rank == 4 &&
+           literal_sizes(m->returning[0].u.node) &&
            cfx_dim_same(out->shape[2], x->shape[2]) &&
            cfx_dim_same(out->shape[3], x->shape[1]);
 }
@@ -349,11 +381,8 @@ static bool unfolds_batch(cfx_pass_call *p, const cfx_match *m)
 static cfx_value transpose_unfolded(cfx_scope *s, const cfx_value *in,
                                     const cfx_match *m, void *p)
 {
-    const cfx_tensor *out = cfx_node__known_tensor(m->returning[0].u.node);
-    const cfx_dim *shape = out->shape;
-    cfx_value size = cfx_list(
-        s, cfx_value_of_dim(shape[0]), cfx_value_of_dim(shape[1]),
-        cfx_value_of_dim(shape[3]), cfx_value_of_dim(shape[2]));
+    const cfx_value *to = literal_sizes(m->returning[0].u.node);
+    cfx_value size = cfx_list(s, to[0], to[1], to[3], to[2]);
     (void)p;
     return cfx_transpose(s, cfx_reshape(s, in[0], size), cfx_int(-2),
                          cfx_int(-1));
@@ -434,8 +463,9 @@ static bool is_rms_norm(cfx_pass_call *p, const cfx_match *m)
 {
     double eps;
     const cfx_tensor *x = cfx_match__known(m, RMS_X);
-    return cfx_match__is_float(p, m) &&
-           is_last_axis(m, m->placeholders[RMS_DIM]) &&
+    const cfx_tensor *y = cfx_node__known_tensor(m->returning[0].u.node);
+    return cfx_match__is_float(p, m) && y && y->dtype == x->dtype &&
+           y->rank == x->rank && is_last_axis(m, m->placeholders[RMS_DIM]) &&
            cfx_dim_is_int(x->shape[x->rank - 1]) &&
            cfx_facts__number(p, m->placeholders[RMS_EPS], &eps);
 }

@@ -275,6 +275,30 @@ static bool is_dropout(cfx_pass_call *p, const cfx_node *n)
     return false;
 }
 
+/* Is n the size of an axis that is a symbol? */
+static bool is_symbol(const cfx_node *n)
+{
+    const cfx_schema *schema = cfx_pass__signature(n);
+    const cfx_node *x = cfx_node__arg(n, 0);
+    const cfx_tensor *t = x ? cfx_node__known_tensor(x) : NULL;
+    cfx_value dim = schema && cfx_node_is(n, "sym_size")
+                        ? cfx_pass__arg(n, schema, "dim")
+                        : CFX_NOTHING;
+    int64_t at = dim.kind == CFX_INT && t
+                     ? dim.u.i + (dim.u.i < 0 ? t->rank : 0)
+                     : -1;
+    return at >= 0 && at < t->rank && !cfx_dim_is_int(t->shape[at]);
+}
+
+/* Are all inputs of n but the first symbols? What holds for them holds for any numbers. */
+static bool reads_symbols(const cfx_node *n)
+{
+    bool all = true;
+    for (uint32_t i = 1; i < n->ninputs; i++)
+        all = all && is_symbol(cfx_node_input(n, i));
+    return all;
+}
+
 /* Is n, which also reads extents, a view of x that is x? */
 static bool is_whole_view(const trial *t, const cfx_node *n, const cfx_node *x)
 {
@@ -283,7 +307,7 @@ static bool is_whole_view(const trial *t, const cfx_node *n, const cfx_node *x)
     const cfx_tensor *to = cfx_node__known_tensor(n);
     return !t->dropout_only && x == cfx_node_input(n, 0) &&
            e->input_views == 1 && !cfx_effects_any(e) &&
-           !cfx_node__has_flag(n, CFX_OP_READS_STRIDES) &&
+           !cfx_node__has_flag(n, CFX_OP_READS_STRIDES) && reads_symbols(n) &&
            cfx_facts__same_layout(from, to) &&
            cfx_dim_same(from->offset, to->offset);
 }

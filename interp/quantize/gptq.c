@@ -3,7 +3,7 @@
  * "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained
  * Transformers", 2022).
  *
- * With the inputs x of a layer, H is the mean of x x^T, and U the upper Cholesky factor
+ * With the inputs x of a layer, H is the sum of x x^T, and U the upper Cholesky factor
  * of its inverse. The columns of a weight are rounded one after another, those with
  * the largest inputs first; the error of column j, over U[j][j], times U[j][k] is
  * subtracted from each later column k. Scales are those of the observers, which get
@@ -20,7 +20,7 @@
 #include "graph/graph_impl.h"
 #include "interp/quantize/quantize_impl.h"
 
-/* Of the mean of the diagonal, added to it. */
+/* The fraction of the mean of the diagonal that is added to the diagonal. */
 #define DAMPING 0.01
 
 enum { GRAIN = 8 }; /* rows of a task */
@@ -147,11 +147,23 @@ static cfx_status collector_run_node(cfx_interp *it, const cfx_node *n,
     return counts ? add_products(g, &g->inputs[i - 1], *out) : st;
 }
 
+/* Observers have seen the data already. */
+static cfx_status collector_call_module(cfx_interp *it, const cfx_call *call,
+                                        cfx_value *out)
+{
+    const cfx_module *m = cfx_module_at(it->module, call->target.u.str->text);
+    if (!m || !cfx_module_is_observer(m) || call->nargs != 1)
+        return CFX_SUPER(&collector_class, call_module)(it, call, out);
+    *out = cfx_value_ref(call->args[0]);
+    return CFX_OK;
+}
+
 static const cfx_interp_class collector_class = {
     .size = sizeof(cfx_interp_class),
     .name = "collector",
     .super = &cfx_interp_base,
     .run_node = collector_run_node,
+    .call_module = collector_call_module,
 };
 
 static cfx_status collect(gptq *g, const cfx_quant_data *data)

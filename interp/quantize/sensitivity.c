@@ -106,9 +106,15 @@ static cfx_status selective_init(selective *s, cfx_module *gm,
     s->switches = by;
     s->full = full;
     s->differs = cfx_calloc(by->ctx, by->ids, 1);
-    return s->differs ? cfx_interp_init_with(&s->base, &selective_class, gm,
-                                             &how, err)
-                      : cfx_no_memory(err);
+    if (!s->differs)
+        return cfx_no_memory(err);
+    cfx_status st = cfx_interp_init_with(&s->base, &selective_class, gm, &how,
+                                         err);
+    if (st && !s->base.self) {
+        cfx_free(by->ctx, s->differs, by->ids);
+        s->differs = NULL;
+    }
+    return st;
 }
 
 /* ---- Switches ---- */

@@ -155,11 +155,14 @@ static bool can_pack(conv *c)
 {
     const cfx_tensor *w = c->l.weight;
     int64_t groups = c->l.groups;
-    if (w->dtype != CFX_F32 || w->rank != 4) {
+    if (w->dtype != CFX_F32)
         cfx_pass_missed(c->b->p, c->l.n, "its weight is %s, not float32",
                         cfx_dtypes[w->dtype].name);
+    else if (w->rank != 4)
+        cfx_pass_missed(c->b->p, c->l.n, "its weight has %d axes, not 4",
+                        w->rank);
+    if (w->dtype != CFX_F32 || w->rank != 4)
         return false;
-    }
     int64_t out = cfx_tensor_size(w, 0), in = cfx_tensor_size(w, 1);
     c->rows = groups == 1 && in < CFX_BLOCK && !cfx_lower__form(c->x);
     c->depthwise = groups > 1 && groups == out && in == 1;

@@ -176,7 +176,8 @@ static cfx_node *window_input(cfx_lowering *l, const cfx_chain *c)
     const cfx_tensor *t = x ? cfx_node__known_tensor(x) : NULL;
     cfx_affine from;
     if (c->n == c->from)
-        return t && t->dtype == CFX_U8 ? x : NULL;
+        return t && t->dtype == CFX_U8 && !cfx_lower__is_written(l, x) ? x
+                                                                       : NULL;
     x = cfx_lower__dequantized(l, x, &from);
     return x && is_same(c, &from) ? x : NULL;
 }

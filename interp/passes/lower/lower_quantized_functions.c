@@ -248,7 +248,8 @@ static cfx_value build_function(cfx_scope *s, const cfx_node *n, void *user)
 /* Does x have the axes of n, or do numbers add some? */
 static bool has_same_rank(const cfx_node *n, const cfx_node *x)
 {
-    return cfx_node__known_tensor(n)->rank == cfx_node__known_tensor(x)->rank;
+    const cfx_tensor *y = cfx_node__known_tensor(n);
+    return y && y->rank == cfx_node__known_tensor(x)->rank;
 }
 
 cfx_status cfx_lower__function(cfx_lowering *l, const cfx_chain *c,

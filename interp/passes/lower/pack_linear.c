@@ -145,8 +145,10 @@ static bool can_pack(const packer *k, const product *a)
 {
     const cfx_tensor *w = a->weight, *b = a->bias;
     if (w->dtype != CFX_F32 || (b && b->dtype != CFX_F32))
-        cfx_pass_missed(k->p, a->n, "its weight is %s, not float32",
-                        cfx_dtypes[w->dtype].name);
+        cfx_pass_missed(
+            k->p, a->n, "its %s is %s, not float32",
+            w->dtype != CFX_F32 ? "weight" : "bias",
+            cfx_dtypes[w->dtype != CFX_F32 ? w->dtype : b->dtype].name);
     else if (w->rank != 2 || (b && b->rank != 1))
         cfx_pass_missed(k->p, a->n, "its weight is no matrix");
     else if (b && !cfx_dim_same(b->shape[0], w->shape[a->rows ? 0 : 1]))

@@ -56,7 +56,8 @@ static bool can_change(cfx_lowering *l, const cfx_node *n, const bool *fits)
         (!quantizes(n) && !moves(n)))
         return false;
     for (const cfx_use *u = n->first_user; u; u = u->next)
-        if (!is_of_int8(u->user, "dequantize_per_tensor") &&
+        if (!(u->user->ninputs == 1 &&
+              is_of_int8(u->user, "dequantize_per_tensor")) &&
             !(moves(u->user) && fits[u->user->id]))
             return false;
     return true;

@@ -95,6 +95,7 @@ typedef struct onnx_graph {
     cfx_module *module;
     cfx_node_map metas; /* from nodes to metas of their results */
     cfx_map constants;  /* from addresses of tensors to get_attr nodes */
+    cfx_map floats; /* from addresses of nodes of int32 to nodes of floats */
 } onnx_graph;
 
 typedef struct onnx_recorder {
@@ -106,7 +107,6 @@ typedef struct onnx_recorder {
     cfx_map types;   /* ONNX's types by the addresses of tensors and nodes: of
                       numbers of less than 8 bits, and of strings */
     cfx_map results; /* metas of what branches give, by module */
-    cfx_map floats;  /* nodes of floats by the addresses of nodes of int32 */
     cfx_map numbers; /* onnx_numbers of nodes, by their addresses */
     cfx_arena arena;
 } onnx_recorder;

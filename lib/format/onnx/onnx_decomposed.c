@@ -63,7 +63,8 @@ static bool fits(onnx_node *n, cfx_value x, qparams *q, int64_t axis)
     int64_t size = cfx_tensor_size(t, q->axis);
     if (!q->block)
         return q->scale->rank == 1 && cfx_tensor_size(q->scale, 0) == size;
-    return t->rank == 2 && q->scale->rank == 2 && size % q->block == 0 &&
+    return q->block > 1 && t->rank == 2 && q->scale->rank == 2 &&
+           size % q->block == 0 &&
            cfx_tensor_size(q->scale, q->axis) == size / q->block &&
            cfx_dim_same(t->shape[!q->axis], q->scale->shape[!q->axis]);
 }

@@ -81,15 +81,15 @@ static cfx_value mask_of(onnx_node *n, const onnx_heads *a, size_t i,
     cfx_value mask = onnx_optional(n, i), hidden;
     int rank = mask.kind ? onnx_rank(n, mask) : 0;
 
-    if (rank < 1 || cfx_scope_failed(s))
+    if (!mask.kind || cfx_scope_failed(s))
         return CFX_NOTHING;
+    if (rank < 1 || rank > 4)
+        return onnx_fail(n, CFX_ESHAPE, "its mask has %d axes", rank);
     const cfx_tensor *t = onnx_meta_tensor(n, mask);
     if (rank == 2 && cfx_dim_is(t->shape[1], 1))
         return CFX_NOTHING; /* one number for all keys */
     if (rank == 1)
         hidden = hidden_by_ends(n, a, mask);
-    else if (rank > 4)
-        return onnx_fail(n, CFX_ESHAPE, "its mask has %d axes", rank);
     else
         hidden = cfx_le(s, rank == 4 ? cut_square(n, a, mask, past) : mask,
                         cfx_int(0));

@@ -74,12 +74,14 @@ static cfx_value move_channels(onnx_node *n, cfx_value x, bool back)
 /* The result of a rule with the attributes of n, on inputs of which the first may
  * have its channels last, as the result then has. */
 static cfx_value on_image(onnx_node *n, onnx_rule_fn *rule, size_t count,
-                          cfx_value *in, bool last)
+                          const cfx_value *in, bool last)
 {
-    if (last)
-        in[0] = move_channels(n, in[0], false);
-    cfx_value y = onnx_with_inputs(n, rule, count, in);
-    return last ? move_channels(n, y, true) : y;
+    cfx_value *all = onnx_alloc(n->s, count + 1, sizeof(*all));
+
+    for (size_t i = 0; all && i < count; i++)
+        all[i] = i || !last ? in[i] : move_channels(n, in[i], false);
+    cfx_value y = all ? onnx_with_inputs(n, rule, count, all) : CFX_NOTHING;
+    return last && all ? move_channels(n, y, true) : y;
 }
 
 enum { MAX_OPERANDS = 2, Q_OPSET = 13 };

@@ -110,7 +110,7 @@ void onnx_set_floats(cfx_scope *s, cfx_value integers, cfx_value floats)
     onnx_recorder *r = downcast(s);
     const void *at = integers.kind == CFX_NODE ? address_of(integers) : NULL;
     cfx_map_entry *e = at && floats.kind == CFX_NODE
-                           ? onnx_address_put(r, &r->floats, at)
+                           ? onnx_address_put(r, &r->at->floats, at)
                            : NULL;
 
     if (e)
@@ -120,10 +120,9 @@ void onnx_set_floats(cfx_scope *s, cfx_value integers, cfx_value floats)
 cfx_value onnx_floats(cfx_scope *s, cfx_value integers)
 {
     const void *at = address_of(integers);
-    cfx_node *n = at ? onnx_address_get(&downcast(s)->floats, at) : NULL;
+    cfx_node *n = at ? onnx_address_get(&downcast(s)->at->floats, at) : NULL;
 
-    return n && n->graph == downcast(s)->at->graph ? cfx_value_of_node(n)
-                                                   : CFX_NOTHING;
+    return n ? cfx_value_of_node(n) : CFX_NOTHING;
 }
 
 /* ---- Graphs ---- */
@@ -133,6 +132,7 @@ cfx_status onnx_graph_init(onnx_graph *g, cfx_context *ctx, onnx_graph *outer,
 {
     *g = (onnx_graph){.outer = outer};
     cfx_map_init(&g->constants, ctx);
+    cfx_map_init(&g->floats, ctx);
     cfx_status st = cfx_graph_new(&g->graph, ctx, err);
     if (!st)
         st = cfx_module_new_container(&g->module, ctx, "OnnxModel", err);
@@ -147,6 +147,7 @@ void onnx_graph_release(onnx_graph *g)
 {
     cfx_node_map_release(&g->metas);
     cfx_map_release(&g->constants);
+    cfx_map_release(&g->floats);
     cfx_module_unref(g->module);
     cfx_graph_free(g->graph);
     *g = (onnx_graph){0};
@@ -572,7 +573,6 @@ cfx_status onnx_recorder_init(onnx_recorder *r, cfx_context *ctx,
     cfx_map_init(&r->tensor_names, ctx);
     cfx_map_init(&r->types, ctx);
     cfx_map_init(&r->results, ctx);
-    cfx_map_init(&r->floats, ctx);
     cfx_map_init(&r->numbers, ctx);
     cfx_status st = cfx_shape_env_new(&r->env, ctx, err);
     cfx_scope_init(&r->base, &recorder_class, ctx, r->env);
@@ -588,7 +588,6 @@ void onnx_recorder_release(onnx_recorder *r)
     cfx_scope_release(&r->base);
     cfx_map_release(&r->tensor_names);
     cfx_map_release(&r->types);
-    cfx_map_release(&r->floats);
     cfx_map_release(&r->numbers);
     onnx_release_results(r);
     cfx_arena_release(&r->arena);

@@ -254,15 +254,17 @@ static bool is_constant(onnx_writer *w, const cfx_node *n)
     return target_of(w, n) != NULL;
 }
 
-/* By what is known of a result before it is computed; integers of weights are needed,
- * however many. */
+/* By what is known of a result before it is computed; integers that are made of those of
+ * weights are needed, however many. */
 static bool is_small(const onnx_writer *w, const cfx_node *n)
 {
     const cfx_tensor *t = onnx_put_meta(
         w, cfx_value_of_node((cfx_node *)(uintptr_t)n));
     int64_t all = 1;
 
-    for (int i = 0; t && i < t->rank && all && !is_byte(t); i++) {
+    bool needed = t && is_byte(t) && n->ninputs;
+
+    for (int i = 0; t && i < t->rank && all && !needed; i++) {
         int64_t size = cfx_dim_is_int(t->shape[i]) ? cfx_tensor_size(t, i)
                                                    : FOLD_MAX + 1;
         if (size > FOLD_MAX || (all *= size) > FOLD_MAX)

@@ -72,17 +72,31 @@ static const char *put_scale(onnx_writer *w)
 /* Parts of choose_qparams besides its results: what DynamicQuantizeLinear gives. */
 enum { QUANTIZED = 2, SCALE, ZERO_POINT };
 
-/* The call that chooses a scale, which is its first result; NULL: it is another. */
-static const cfx_node *chosen_by(cfx_value scale, const char *name)
+/* The call whose result number `part` v is; NULL: it is none. */
+static const cfx_node *part_of(cfx_value v, int64_t part)
 {
-    const cfx_node *n = scale.kind == CFX_NODE ? scale.u.node : NULL;
-    const cfx_node *of = n && cfx_node_is(n, "getitem") && n->nargs == 2 &&
-                                 n->args[0].kind == CFX_NODE &&
-                                 n->args[1].kind == CFX_INT && !n->args[1].u.i
-                             ? n->args[0].u.node
-                             : NULL;
+    const cfx_node *n = v.kind == CFX_NODE ? v.u.node : NULL;
 
-    return of && cfx_node_is(of, name) ? of : NULL;
+    return n && cfx_node_is(n, "getitem") && n->nargs == 2 &&
+                   n->args[0].kind == CFX_NODE && n->args[1].kind == CFX_INT &&
+                   n->args[1].u.i == part
+               ? n->args[0].u.node
+               : NULL;
+}
+
+/* The call that chooses both a scale and a zero point; NULL: it is another. */
+static const cfx_node *chosen_by(cfx_value scale, cfx_value zero,
+                                 const char *name)
+{
+    const cfx_node *n = part_of(scale, 0);
+
+    return n && n == part_of(zero, 1) && cfx_node_is(n, name) ? n : NULL;
+}
+
+static const cfx_node *chosen_in_run(onnx_writer *w)
+{
+    return chosen_by(onnx_put_arg(w, "scale"), onnx_put_arg(w, "zero_point"),
+                     "choose_qparams");
 }
 
 void onnx_write_choose_qparams(onnx_writer *w)
@@ -137,8 +151,9 @@ static bool have_same_qparams(const cfx_node *a, const cfx_node *b)
     bool same = a->nargs > 4 && b->nargs > 4 && a->args[1].kind == CFX_FLOAT &&
                 a->args[2].kind == CFX_INT;
 
-    for (int i = 1; i < 5 && same; i++)
-        same = cfx_value_equal(a->args[i], b->args[i]);
+    for (uint32_t i = 1; i < 6 && same; i++)
+        same = i < a->nargs && i < b->nargs &&
+               cfx_value_equal(a->args[i], b->args[i]);
     return same;
 }
 
@@ -171,7 +186,8 @@ static bool put_clamped(onnx_writer *w, cfx_value x, cfx_dtype type)
     bool same = clamp && reads_same(clamp, n);
     double low, high;
 
-    if (!same || !read_bounds(clamp, &low, &high))
+    if (!same || !read_bounds(clamp, &low, &high) || isnan(low) ||
+        isnan(high) || !isfinite(n->args[1].u.f) || !(n->args[1].u.f > 0))
         return false;
     ONNX_RESULT(w, "Clip", onnx_put_value(w, clamp->args[0].u.node->args[0]),
                 onnx_put_constant(w, cfx_int(quantized_bound(n, low)), type),
@@ -187,14 +203,15 @@ void onnx_write_quantize(onnx_writer *w)
     bool narrow = least > cfx_dtype_least(type) || most < cfx_dtype_most(type);
     bool by_channel = !onnx_put_is_none(onnx_put_arg(w, "axis"));
     cfx_value x = onnx_put_arg(w, "input");
-    const cfx_node *c = chosen_by(onnx_put_arg(w, "scale"), "choose_qparams");
+    const cfx_node *c = chosen_in_run(w);
 
     if (!is_byte(type)) {
         onnx_put_fail(w, "it quantizes to %s", cfx_dtypes[type].name);
         return;
     }
     onnx_put_unused(w, "zero_point");
-    if (c && c->nargs && cfx_value_equal(c->args[0], x) && !narrow) {
+    if (c && c->nargs && cfx_value_equal(c->args[0], x) && !narrow &&
+        type == CFX_U8) {
         onnx_put_alias(w, onnx_put_part_of(w, c, QUANTIZED));
         return;
     }
@@ -218,7 +235,7 @@ void onnx_write_dequantize(onnx_writer *w)
     const cfx_tensor *x = onnx_put_self(w, "input");
     cfx_dtype type = onnx_put_result_type(w);
     bool by_channel = !onnx_put_is_none(onnx_put_arg(w, "axis"));
-    const cfx_node *c = chosen_by(onnx_put_arg(w, "scale"), "choose_qparams");
+    const cfx_node *c = chosen_in_run(w);
 
     onnx_put_unused(w, "quant_min");
     onnx_put_unused(w, "quant_max");
@@ -295,7 +312,7 @@ static void put_row_qparams(onnx_writer *w, const char **scale,
 {
     cfx_value s = onnx_put_arg(w, "scales"),
               z = onnx_put_arg(w, "zero_points");
-    const cfx_node *c = chosen_by(s, "choose_qparams_per_token_asymmetric");
+    const cfx_node *c = chosen_by(s, z, "choose_qparams_per_token_asymmetric");
 
     *scale = c ? onnx_put_part_of(w, c, SCALE) : onnx_put_as(w, s, CFX_F32);
     *zero = c ? onnx_put_part_of(w, c, ZERO_POINT)
@@ -345,20 +362,36 @@ typedef struct weight {
     bool half; /* the integers have 4 bits */
 } weight;
 
-/* The zero points that an argument holds; NULL if all are 0. False: it is not known. */
+/* Are all elements integers in least..most? */
+static bool are_within(const cfx_tensor *t, int64_t least, int64_t most)
+{
+    cfx_dtype type = (cfx_dtype)t->dtype;
+    bool within = cfx_dtypes[type].category == CFX_CAT_INT;
+
+    for (int64_t i = 0; within && i < cfx_tensor_numel(t); i++) {
+        int64_t v = cfx_element_int(
+            type, (const char *)t->data + (size_t)i * cfx_dtype_size(type));
+        within = v >= least && v <= most;
+    }
+    return within;
+}
+
+/* The zero points that an argument holds; NULL if all are 0. False: they are not known, or
+ * not in the range of the integers. */
 static bool read_zeros(onnx_writer *w, cfx_value v, weight *out)
 {
     const cfx_tensor *t = onnx_put_known(w, v);
-    bool some = false;
+    cfx_dtype type = (cfx_dtype)out->q->dtype;
 
-    for (int64_t i = 0; t && i < cfx_tensor_numel(t); i++)
-        some = some ||
-               cfx_element_int((cfx_dtype)t->dtype,
-                               (const char *)t->data +
-                                   (size_t)i *
-                                       cfx_dtype_size((cfx_dtype)t->dtype));
-    out->zero = some ? t : NULL;
-    return t || onnx_put_is_none(v);
+    if (!t)
+        return onnx_put_is_none(v);
+    out->zero = are_within(t, 0, 0) ? NULL : t;
+    return are_within(t, cfx_dtype_least(type), cfx_dtype_most(type));
+}
+
+static bool is_float32(const cfx_tensor *t)
+{
+    return t && t->dtype == CFX_F32;
 }
 
 static bool read_group(onnx_writer *w, const cfx_node *n, weight *out)
@@ -369,12 +402,16 @@ static bool read_group(onnx_writer *w, const cfx_node *n, weight *out)
     out->scale = onnx_put_known(w, n->args[1]);
     out->group = n->args[6].u.i;
     out->axis = 1;
-    out->half = n->args[3].u.i >= -8 && n->args[4].u.i <= 7;
-    return out->scale && out->scale->rank == 2 && out->group > 0 &&
-           cfx_tensor_size(out->q, 1) % out->group == 0 &&
-           cfx_tensor_size(out->scale, 1) ==
-               cfx_tensor_size(out->q, 1) / out->group &&
-           read_zeros(w, n->args[2], out);
+    if (!is_float32(out->scale) || out->scale->rank != 2 || out->group <= 0 ||
+        cfx_tensor_size(out->q, 1) % out->group ||
+        cfx_tensor_size(out->scale, 1) !=
+            cfx_tensor_size(out->q, 1) / out->group ||
+        !read_zeros(w, n->args[2], out))
+        return false;
+    out->half = n->args[3].u.i >= -8 && n->args[4].u.i <= 7 &&
+                are_within(out->q, -8, 7) &&
+                (!out->zero || are_within(out->zero, -8, 7));
+    return true;
 }
 
 static bool read_channels(onnx_writer *w, const cfx_node *n, weight *out)
@@ -383,7 +420,7 @@ static bool read_channels(onnx_writer *w, const cfx_node *n, weight *out)
         return false;
     out->scale = onnx_put_known(w, n->args[1]);
     out->axis = n->args[3].u.i;
-    return out->scale && out->scale->rank == 1 && out->axis >= 0 &&
+    return is_float32(out->scale) && out->scale->rank == 1 && out->axis >= 0 &&
            out->axis < out->q->rank && read_zeros(w, n->args[2], out);
 }
 
@@ -438,7 +475,8 @@ static const char *put_int4(onnx_writer *w, cfx_value v)
     cfx_value packed = cfx_scope_take(&w->keep, cfx_value_of_tensor(to));
     for (int64_t i = 0; i < count; i++) {
         uint8_t *at = (uint8_t *)to->data + i / 2;
-        *at = i % 2 ? (uint8_t)(*at | from[i] << 4) : from[i] & 15;
+        *at = i % 2 ? (uint8_t)(*at | (unsigned)(from[i] & 15) << 4)
+                    : from[i] & 15;
     }
     const char *name = put_tensor(w, packed);
     Onnx__TensorProto *p =
@@ -517,7 +555,8 @@ const char *onnx_put_integer_product(onnx_writer *w, const char *out,
     const cfx_node *d = x.kind == CFX_NODE ? x.u.node : NULL;
     const cfx_node *c = d && cfx_node_is(d, "dequantize_per_tensor") &&
                                 d->nargs > 2
-                            ? chosen_by(d->args[1], "choose_qparams")
+                            ? chosen_by(d->args[1], d->args[2],
+                                        "choose_qparams")
                             : NULL;
     weight k;
 

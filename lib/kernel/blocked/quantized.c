@@ -25,7 +25,7 @@ enum { TASK_MIN = 512 << 10, TASK_MAX = 128 << 20 };
 enum { AHEAD = 2 * CFX_LINE };
 /* The fewest bytes of a task of a copy. */
 enum { COPIED_BYTES = 32 << 10 };
-/* How often a byte is read for widening it before to pay. */
+/* Widen x in advance if tiles read each byte at least this often. */
 enum { WIDE_READS = 4 };
 
 typedef struct work {

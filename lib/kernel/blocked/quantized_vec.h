@@ -2,9 +2,9 @@
  * quantized_vec.h -- vectors of int32 and of bytes, for one level: what the kernels
  * of quantized numbers need besides vec.h.
  *
- *     dot(how, s, x, w)           s + products of the bytes of each lane. Products by
- *                                 BYTES and WIDE have PARTS: s is to be added to for
- *                                 each of them, with the factors of that part
+ *     dot(how, s, x, w)           s + products of the bytes of each lane. BYTES and
+ *                                 WIDE take PARTS(how) calls, one for each part of
+ *                                 the factors; each adds to s
  *     pixel_factor(how, part, p)  four bytes, the same for all lanes
  *     weight_factor(how, part, p) four bytes for each lane
  *     byte_factor(part, p)        likewise, uint8, for products by BYTES: it may be

@@ -219,7 +219,8 @@ static void prepare_end(const cfx_call *call, scratch *s)
     int32_t zero = by_row ? 0 : zero_at(call, 0);
     for (int64_t i = 0; i < cfx_tensor_size(scale, 0); i++) {
         s->scale[i] = by_row ? 1 : (float)(one * (double)each[i]);
-        s->offset[i] = -zero * sums[i];
+        /* Sums of no weight that fits wrap around. */
+        s->offset[i] = (int32_t)(0U - (uint32_t)zero * (uint32_t)sums[i]);
     }
 }
 
