@@ -87,6 +87,7 @@ static void selective_release(cfx_interp *it)
     selective *s = (selective *)it;
     if (s->switches)
         cfx_free(s->switches->ctx, s->differs, s->switches->ids);
+    s->differs = NULL;
     CFX_SUPER(&selective_class, release)(it);
 }
 
