@@ -144,7 +144,13 @@ static cfx_status collector_run_node(cfx_interp *it, const cfx_node *n,
     cfx_status st = CFX_SUPER(&collector_class, run_node)(it, n, out);
     uint32_t i = g->input[n->id];
     bool counts = !st && i && out->kind == CFX_TENSOR && out->u.tensor->rank;
-    return counts ? add_products(g, &g->inputs[i - 1], *out) : st;
+    if (counts)
+        st = add_products(g, &g->inputs[i - 1], *out);
+    if (counts && st) {
+        cfx_value_unref(*out);
+        *out = CFX_NOTHING;
+    }
+    return st;
 }
 
 /* Observers have seen the data already. */
