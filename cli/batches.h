@@ -8,7 +8,7 @@
 
 #include "cli.h"
 
-/* What the options say. */
+/* The options about batches. */
 typedef struct cli_batching {
     const cli_list *data; /* NAME=FILE for each input */
     const cli_list

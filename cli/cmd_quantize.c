@@ -62,24 +62,6 @@ static const cli_option options[] = {
 
 /* ---- Steps ---- */
 
-static cfx_status calibrate(cfx_module *gm, const cfx_quant_data *data,
-                            cfx_error *err)
-{
-    cfx_interp it = {0};
-    cfx_status st = cfx_interp_init(&it, &cfx_interp_base, gm, err);
-    for (size_t i = 0; i < data->n && !st; i++) {
-        const cfx_value *inputs;
-        size_t n;
-        cfx_value result = CFX_NOTHING;
-        st = data->batch(data->user, i, &inputs, &n, err);
-        if (!st)
-            st = cfx_interp_run(&it, inputs, n, &result, err);
-        cfx_value_unref(result);
-    }
-    cfx_interp_release(&it);
-    return st;
-}
-
 /* Prepare and convert without data; there are no errors to measure. */
 static cfx_status quantize_without_data(cfx_module *gm, cfx_quantizer *q,
                                         cfx_quant_report *report,
@@ -102,7 +84,7 @@ static cfx_status quantize(cfx_module *gm, cfx_quantizer *q, cli_batches *b,
     if (!st)
         st = cfx_quantize_prepare(gm, q, inputs, n, report, err);
     if (!st)
-        st = calibrate(gm, &data, err);
+        st = cfx_quantize_calibrate(gm, &data, err);
     if (!st)
         st = cfx_module_copy(&prepared, gm, err);
     if (!st && gptq)

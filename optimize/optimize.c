@@ -14,7 +14,7 @@ const char *const cfx_optimize_passes = CFX_PASSES_BEFORE_BLOCKS
 static const char bfloat16_passes[] = CFX_PASSES_BEFORE_BLOCKS
     "block_channels(bfloat16=True)" CFX_PASSES_AFTER_BLOCKS;
 
-/* What the hooks of the pass manager get. */
+/* The argument of the hooks of the pass manager. */
 typedef struct hooks {
     const cfx_optimizer *z;
     bool final;

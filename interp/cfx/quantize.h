@@ -172,7 +172,7 @@ struct cfx_quant_data {
                         size_t *ninputs, cfx_error *err);
     void *user;
     size_t n;
-    /* What single patterns are measured on, a few samples; NULL: all. */
+    /* A few samples to measure single patterns on; NULL: all data. */
     const cfx_quant_data *sample;
 };
 
@@ -188,7 +188,8 @@ CFX_API extern const cfx_quantizer_class cfx_quantizer_base;
  * has a few large channels, and their scale leaves little of the others. So
  * does arithmetic with sub, div, pow, sqrt, rsqrt, reciprocal, exp and log. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_x86;
-/* As x86, and all that has an integer form in integers. */
+/* Everything that has an integer form; x86 keeps norms, softmax and sums before them in
+ * float. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_x86_all;
 /* Weights only, of convolutions, linear layers and embeddings, in int8 by
  * channel. */
@@ -271,6 +272,12 @@ CFX_API cfx_status cfx_quantize_prepare(cfx_module *gm, cfx_quantizer *q,
                                         size_t ninputs,
                                         cfx_quant_report *report,
                                         cfx_error *err);
+
+/* Run a prepared GraphModule on the data, so that its observers find the ranges of all
+ * values. Fails as runs do, and as data->batch does. */
+CFX_API cfx_status cfx_quantize_calibrate(cfx_module *gm,
+                                          const cfx_quant_data *data,
+                                          cfx_error *err);
 
 /*
  * Round the weights of linear layers of a prepared GraphModule by GPTQ, so that the

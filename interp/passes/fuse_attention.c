@@ -233,11 +233,6 @@ static cfx_dim extent(const cfx_tensor *t, int from_end)
     return t->shape[t->rank - from_end];
 }
 
-static bool is_last_axis(cfx_value dim, int rank)
-{
-    return dim.kind == CFX_INT && (dim.u.i == -1 || dim.u.i == rank - 1);
-}
-
 /* Are query, key and value of one type, with the same batch and heads? */
 static bool operands_fit(const cfx_match *m)
 {
@@ -287,8 +282,7 @@ static bool is_attention(cfx_pass_call *p, const cfx_match *m)
         cfx_pass_missed(
             p, m->anchor,
             "its query, key and value have unknown shapes, or other types or batches");
-    else if (!is_last_axis(m->placeholders[SOFTMAX_DIM],
-                           cfx_match__known(m, QUERY)->rank))
+    else if (!cfx_match__is_last_axis(m, QUERY, m->placeholders[SOFTMAX_DIM]))
         cfx_pass_missed(p, m->anchor, "its softmax is not over the last axis");
     else if (!mask_fits(p, m))
         cfx_pass_missed(
@@ -384,7 +378,7 @@ static cfx_value unhide_rows(cfx_scope *s, cfx_value mask)
     return cfx_where(s, seen, mask, high);
 }
 
-/* What a condition adds to the scores: the bias, or `low` where it hides them. */
+/* The mask that a condition stands for: the bias, or `low` where it hides scores. */
 static cfx_value sum_of_seen(cfx_scope *s, const cfx_value *in,
                              const cfx_match *m, double low)
 {

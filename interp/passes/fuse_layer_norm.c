@@ -57,10 +57,8 @@ static cfx_value only(cfx_value v)
 static const cfx_tensor *rows(const cfx_match *m)
 {
     const cfx_tensor *x = cfx_match__known(m, X);
-    cfx_value axis = only(m->placeholders[AXES]);
-    bool last = x && axis.kind == CFX_INT && x->rank &&
-                (axis.u.i == -1 || axis.u.i == x->rank - 1);
-    return last && cfx_dtype_is_float((cfx_dtype)x->dtype) &&
+    return cfx_match__is_last_axis(m, X, m->placeholders[AXES]) &&
+                   cfx_dtype_is_float((cfx_dtype)x->dtype) &&
                    cfx_dim_is_int(x->shape[x->rank - 1])
                ? x
                : NULL;

@@ -403,16 +403,6 @@ static cfx_value spread_bmm_add(cfx_scope *s, const cfx_value *in, void *user)
 
 /* ---- Norms and softmax ---- */
 
-/* Is v the last axis of the first placeholder, as a number or a list? */
-static bool is_last_axis(const cfx_match *m, cfx_value v)
-{
-    const cfx_tensor *x = cfx_match__known(m, 0);
-    if (cfx_value_is_seq(v) && v.u.seq->len == 1)
-        v = v.u.seq->item[0];
-    return x && x->rank && v.kind == CFX_INT &&
-           (v.u.i == -1 || v.u.i == x->rank - 1);
-}
-
 static cfx_value softmax_formula(cfx_scope *s, const cfx_value *in, void *user)
 {
     (void)user;
@@ -424,8 +414,9 @@ static cfx_value softmax_formula(cfx_scope *s, const cfx_value *in, void *user)
 
 static bool are_last_axes(cfx_pass_call *p, const cfx_match *m)
 {
-    return cfx_match__is_float(p, m) && is_last_axis(m, m->placeholders[1]) &&
-           is_last_axis(m, m->placeholders[2]);
+    return cfx_match__is_float(p, m) &&
+           cfx_match__is_last_axis(m, 0, m->placeholders[1]) &&
+           cfx_match__is_last_axis(m, 0, m->placeholders[2]);
 }
 
 static cfx_value softmax(cfx_scope *s, const cfx_value *in, const cfx_match *m,
@@ -465,7 +456,8 @@ static bool is_rms_norm(cfx_pass_call *p, const cfx_match *m)
     const cfx_tensor *x = cfx_match__known(m, RMS_X);
     const cfx_tensor *y = cfx_node__known_tensor(m->returning[0].u.node);
     return cfx_match__is_float(p, m) && y && y->dtype == x->dtype &&
-           y->rank == x->rank && is_last_axis(m, m->placeholders[RMS_DIM]) &&
+           y->rank == x->rank &&
+           cfx_match__is_last_axis(m, 0, m->placeholders[RMS_DIM]) &&
            cfx_dim_is_int(x->shape[x->rank - 1]) &&
            cfx_facts__number(p, m->placeholders[RMS_EPS], &eps);
 }

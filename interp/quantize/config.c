@@ -114,10 +114,7 @@ static cfx_status annotate_by(const cfx_quantizer *q,
 {
     cfx_quantizer chosen;
     cfx_quantizer_init(&chosen, cls);
-    chosen.err = q->err;
-    return cfx_quantizer_class_with(cls,
-                                    offsetof(cfx_quantizer_class, annotate))
-        ->annotate(&chosen, n, mark);
+    return cfx_quantizer__annotate_by(&chosen, q, n, mark);
 }
 
 static cfx_status config_annotate(cfx_quantizer *q, const cfx_node *n,

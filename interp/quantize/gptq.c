@@ -25,7 +25,7 @@
 
 enum { GRAIN = 8 }; /* rows of a task */
 
-/* What layers read, and the sum of its x x^T: f32[depth, depth]. */
+/* A node that layers read, and the sum of x x^T over its values: f32[depth, depth]. */
 typedef struct inputs {
     const cfx_node *x;
     cfx_value sum; /* or absent: no data yet */
@@ -176,15 +176,8 @@ static cfx_status collect(gptq *g, const cfx_quant_data *data)
 {
     collector c = {.g = g};
     cfx_status st = cfx_interp_init(&c.base, &collector_class, g->gm, g->err);
-    for (size_t i = 0; i < data->n && !st; i++) {
-        const cfx_value *in;
-        size_t n;
-        cfx_value result = CFX_NOTHING;
-        st = data->batch(data->user, i, &in, &n, g->err);
-        if (!st)
-            st = cfx_interp_run(&c.base, in, n, &result, g->err);
-        cfx_value_unref(result);
-    }
+    if (!st)
+        st = cfx_quantize__run_batches(&c.base, data, NULL, g->err);
     cfx_interp_release(&c.base);
     return st;
 }

@@ -20,25 +20,41 @@ typedef struct search {
     cfx_error *err;
 } search;
 
-cfx_status cfx_quantize__run_all(cfx_module *gm, const cfx_quant_data *data,
-                                 cfx_value *out, cfx_error *err)
+cfx_status cfx_quantize__run_batches(cfx_interp *it,
+                                     const cfx_quant_data *data,
+                                     cfx_value *out, cfx_error *err)
 {
-    cfx_interp it = {0};
-    cfx_status st = cfx_interp_init(&it, &cfx_interp_base, gm, err);
+    cfx_status st = CFX_OK;
     for (size_t i = 0; i < data->n && !st; i++) {
         const cfx_value *inputs;
         size_t n;
         cfx_value result = CFX_NOTHING;
         st = data->batch(data->user, i, &inputs, &n, err);
         if (!st)
-            st = cfx_interp_run(&it, inputs, n, &result, err);
+            st = cfx_interp_run(it, inputs, n, &result, err);
         if (out)
             out[i] = result;
         else
             cfx_value_unref(result);
     }
+    return st;
+}
+
+cfx_status cfx_quantize__run_all(cfx_module *gm, const cfx_quant_data *data,
+                                 cfx_value *out, cfx_error *err)
+{
+    cfx_interp it = {0};
+    cfx_status st = cfx_interp_init(&it, &cfx_interp_base, gm, err);
+    if (!st)
+        st = cfx_quantize__run_batches(&it, data, out, err);
     cfx_interp_release(&it);
     return st;
+}
+
+cfx_status cfx_quantize_calibrate(cfx_module *gm, const cfx_quant_data *data,
+                                  cfx_error *err)
+{
+    return cfx_quantize__run_all(gm, data, NULL, err);
 }
 
 static void drop_outputs(cfx_value *out, size_t n)
@@ -84,7 +100,7 @@ static cfx_status measure(search *s, double *snr)
         st = cfx_quantize_prepare(copy, &s->partial.base, inputs, n, NULL,
                                   s->err);
     if (!st)
-        st = cfx_quantize__run_all(copy, s->data, NULL, s->err);
+        st = cfx_quantize_calibrate(copy, s->data, s->err);
     if (!st)
         st = cfx_quantize_convert(copy, NULL, s->err);
     if (!st)
@@ -134,7 +150,7 @@ static cfx_status look(search *s, cfx_quant_patterns *patterns,
     while (!st && !(*snr >= least) && count_kept(patterns) < patterns->n) {
         keep_more(patterns, most);
         st = measure(s, snr);
-        /* What the sum leaves out: aim lower by as much. */
+        /* Noises of patterns do not add up exactly: aim lower by the error of their sum. */
         most *= fmin(1, noise_of(least) / noise_of(*snr));
     }
     return st;

@@ -44,8 +44,9 @@ void cfx_quant_patterns_release(cfx_quant_patterns *patterns, cfx_context *ctx)
 
 /* ---- The quantizer that leaves patterns in float ---- */
 
-static cfx_status annotate_by(cfx_quantizer *q, const cfx_quantizer *by,
-                              const cfx_node *n, cfx_quant_mark *mark)
+cfx_status cfx_quantizer__annotate_by(cfx_quantizer *q,
+                                      const cfx_quantizer *by,
+                                      const cfx_node *n, cfx_quant_mark *mark)
 {
     q->err = by->err;
     return cfx_quantizer_class_with(q->cls,
@@ -57,7 +58,7 @@ static cfx_status partial_annotate(cfx_quantizer *q, const cfx_node *n,
                                    cfx_quant_mark *mark)
 {
     const cfx_quantizer_partial *p = (const cfx_quantizer_partial *)q;
-    cfx_status st = annotate_by(p->of, q, n, mark);
+    cfx_status st = cfx_quantizer__annotate_by(p->of, q, n, mark);
     for (size_t i = 0; i < p->patterns->n && !st; i++)
         if (p->patterns->row[i].keep_float &&
             is_named(&p->patterns->row[i], n))
@@ -101,7 +102,7 @@ static cfx_status finder_annotate(cfx_quantizer *q, const cfx_node *n,
                                   cfx_quant_mark *mark)
 {
     finder *f = (finder *)q;
-    cfx_status st = annotate_by(f->of, q, n, mark);
+    cfx_status st = cfx_quantizer__annotate_by(f->of, q, n, mark);
     if (st || (!mark->input && !mark->weight && !mark->output))
         return st;
     cfx_quant_pattern *before = fused_into(f, n, mark);

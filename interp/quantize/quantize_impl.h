@@ -4,6 +4,7 @@
 #ifndef CFX_QUANTIZE_IMPL_H
 #define CFX_QUANTIZE_IMPL_H
 
+#include <cfx/interp.h>
 #include <cfx/pass.h>
 #include <cfx/quantize.h>
 
@@ -65,7 +66,16 @@ cfx_status cfx_quantize__find_patterns(cfx_quant_patterns *patterns,
                                        const cfx_quant_data *data,
                                        cfx_error *err);
 
-/* Run gm on each batch; the results go to `out`, unless that is NULL. */
+/* Annotate n as q does, for the quantizer `by`: errors go to its place. */
+cfx_status cfx_quantizer__annotate_by(cfx_quantizer *q,
+                                      const cfx_quantizer *by,
+                                      const cfx_node *n, cfx_quant_mark *mark);
+
+/* Run an interpreter on each batch; the results go to `out`, unless that is NULL. */
+cfx_status cfx_quantize__run_batches(cfx_interp *it,
+                                     const cfx_quant_data *data,
+                                     cfx_value *out, cfx_error *err);
+/* Run gm on each batch, likewise. */
 cfx_status cfx_quantize__run_all(cfx_module *gm, const cfx_quant_data *data,
                                  cfx_value *out, cfx_error *err);
 

@@ -303,7 +303,7 @@ cfx_status cfx_quantize_sensitivity(cfx_quant_patterns *patterns,
     if (!st)
         st = cfx_quantize__find_patterns(patterns, r.gm, q, data, r.err);
     if (!st)
-        st = cfx_quantize__run_all(r.gm, data, NULL, r.err);
+        st = cfx_quantize_calibrate(r.gm, data, r.err);
     if (!st)
         st = cfx_quantize__convert_with(r.gm, NULL, &r.made, r.err);
     if (!st)

@@ -188,6 +188,15 @@ bool cfx_match__is_float(cfx_pass_call *p, const cfx_match *m)
     return x && cfx_dtype_is_float((cfx_dtype)x->dtype);
 }
 
+bool cfx_match__is_last_axis(const cfx_match *m, int x, cfx_value v)
+{
+    const cfx_tensor *t = cfx_match__known(m, x);
+    if (cfx_value_is_seq(v) && v.u.seq->len == 1)
+        v = v.u.seq->item[0];
+    return t && t->rank && v.kind == CFX_INT &&
+           (v.u.i == -1 || v.u.i == t->rank - 1);
+}
+
 cfx_node *cfx_match__node(const cfx_match *m, const char *name)
 {
     cfx_value v = cfx_match_named(m, name);

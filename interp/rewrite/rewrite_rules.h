@@ -55,6 +55,8 @@ cfx_value cfx_pattern__quotient(cfx_scope *s, cfx_value a, cfx_value b);
 const cfx_tensor *cfx_match__known(const cfx_match *m, int i);
 /* Is the first placeholder known to be a tensor of floating-point numbers? */
 bool cfx_match__is_float(cfx_pass_call *p, const cfx_match *m);
+/* Is v, a number or a list of one, the last axis of placeholder x, whose type is known? */
+bool cfx_match__is_last_axis(const cfx_match *m, int x, cfx_value v);
 
 /* ---- For `build` ---- */
 

@@ -315,7 +315,7 @@ static cfx_node *part(cfx_lowering *l, const cfx_seq *list, size_t i,
                : NULL;
 }
 
-/* What each byte becomes that is dequantized and quantized with other parameters. */
+/* A table of bytes dequantized, and quantized with other parameters. */
 static cfx_value table_of(cfx_scope *s, const cfx_affine *from,
                           const cfx_affine *to)
 {

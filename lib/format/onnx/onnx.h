@@ -385,6 +385,10 @@ int64_t onnx_known_size(onnx_node *n, cfx_value x, int axis);
 cfx_value onnx_in_type(onnx_node *n, cfx_value x, cfx_dtype to);
 /* Is it a float of 8 bits? */
 bool onnx_is_small_float(cfx_dtype t);
+CFX_INLINE bool onnx_is_byte(cfx_dtype t)
+{
+    return t == CFX_U8 || t == CFX_I8;
+}
 /* Cast to a float of 8 or 4 bits, which is `to` in memory, as the attributes
  * `saturate` and `round_mode` say. */
 cfx_value onnx_small_float(onnx_node *n, cfx_value x, cfx_dtype to, int bits);

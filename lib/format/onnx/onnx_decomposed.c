@@ -220,11 +220,6 @@ static cfx_value dequantize_groups(onnx_node *n, cfx_value x, const qparams *q,
     return q->axis ? y : cfx_t(n->s, y);
 }
 
-static bool is_byte(cfx_dtype type)
-{
-    return type == CFX_U8 || type == CFX_I8;
-}
-
 /* The parameters of input i, if a call takes them. */
 static bool read_input(onnx_node *n, size_t i, const onnx_qparams *in,
                        qparams *q)
@@ -233,7 +228,7 @@ static bool read_input(onnx_node *n, size_t i, const onnx_qparams *in,
     const cfx_tensor *t = constant(n, i);
 
     /* One number is computed at once, as the float that it stands for. */
-    if (!is_byte(onnx_type_of(n, x)) || (t && cfx_tensor_numel(t) == 1) ||
+    if (!onnx_is_byte(onnx_type_of(n, x)) || (t && cfx_tensor_numel(t) == 1) ||
         !read_qparams(n, x, in, q))
         return false;
     /* Groups have no zero points, which int8 holds with integers of 4 bits. */
@@ -254,7 +249,7 @@ cfx_value onnx_quantized(onnx_node *n, cfx_value x, const onnx_qparams *in,
     const range r = range_of(type, bits);
     qparams q;
 
-    if (onnx_type_of(n, x) != CFX_F32 || !is_byte(type) ||
+    if (onnx_type_of(n, x) != CFX_F32 || !onnx_is_byte(type) ||
         !read_qparams(n, x, in, &q) || !are_scales(q.scale, 0) ||
         (q.axis >= 0 && q.block))
         return CFX_NOTHING;

@@ -105,7 +105,7 @@ static cfx_value plus(onnx_node *n, cfx_value a, cfx_value b)
     return a.kind && b.kind ? cfx_add(n->s, a, b) : a.kind ? a : b;
 }
 
-/* What hides the keys after each query, which stand after the past. */
+/* A mask that hides the keys after each query. Queries follow `past` keys. */
 static cfx_value later_keys(onnx_node *n, const onnx_heads *a, cfx_value past)
 {
     cfx_scope *s = n->s;

@@ -191,7 +191,7 @@ static const cfx_tensor *parameter_of(const onnx_writer *w, const cfx_node *n)
 
 static bool is_byte(const cfx_tensor *t)
 {
-    return t && (t->dtype == CFX_U8 || t->dtype == CFX_I8);
+    return t && onnx_is_byte((cfx_dtype)t->dtype);
 }
 
 const cfx_tensor *onnx_put_known(onnx_writer *w, cfx_value v)

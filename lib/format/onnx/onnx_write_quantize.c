@@ -11,11 +11,6 @@
 
 #include "format/onnx/onnx_write.h"
 
-static bool is_byte(cfx_dtype type)
-{
-    return type == CFX_U8 || type == CFX_I8;
-}
-
 /* ---- Scales and zero points ---- */
 
 static const char *put_tensor(onnx_writer *w, cfx_value v)
@@ -205,7 +200,7 @@ void onnx_write_quantize(onnx_writer *w)
     cfx_value x = onnx_put_arg(w, "input");
     const cfx_node *c = chosen_in_run(w);
 
-    if (!is_byte(type)) {
+    if (!onnx_is_byte(type)) {
         onnx_put_fail(w, "it quantizes to %s", cfx_dtypes[type].name);
         return;
     }
@@ -242,7 +237,7 @@ void onnx_write_dequantize(onnx_writer *w)
     onnx_put_unused(w, "zero_point");
     if (!x)
         return;
-    if (!is_byte((cfx_dtype)x->dtype) && x->dtype != CFX_I32) {
+    if (!onnx_is_byte((cfx_dtype)x->dtype) && x->dtype != CFX_I32) {
         onnx_put_fail(w, "it dequantizes %s", cfx_dtypes[x->dtype].name);
         return;
     }
@@ -434,7 +429,7 @@ static bool read_weight(onnx_writer *w, cfx_value v, weight *out)
     if (!n || !y || y->dtype != CFX_F32 || n->nargs < 3 || n->nkwargs)
         return false;
     out->q = onnx_put_known(w, n->args[0]);
-    if (!out->q || !is_byte((cfx_dtype)out->q->dtype))
+    if (!out->q || !onnx_is_byte((cfx_dtype)out->q->dtype))
         return false;
     if (cfx_node_is(n, "dequantize_per_channel"))
         return read_channels(w, n, out);
