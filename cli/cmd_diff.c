@@ -531,12 +531,8 @@ const cli_command cli_command_diff = {
     .name = "diff",
     .args = "A [B]",
     .summary = "Find the first node where two models differ",
-    .details = "Both run on the same inputs, side by side; nodes of the same "
-               "name, and the outputs, are compared. A node of B that lists "
-               "others in from_node is compared with the last of them. "
-               "Without B, the same model runs again with --cpu-b, "
-               "--threads-b, --weights-b or --optimize. "
-               "Status 0: all compared values are equal; 1: they differ.",
+    .details =
+        "Both run on the same inputs, side by side; nodes of the same name, and the outputs, are compared. A node of B that lists others in from_node is compared with the last of them. Without B, the same model runs again with --cpu-b, --threads-b, --weights-b or --optimize. Status 0: all compared values are equal; 1: they differ.",
     .options = options,
     .size = sizeof(struct diff_options),
     .own_output = true,

@@ -335,10 +335,7 @@ const cli_command cli_command_info = {
     .args = "MODEL",
     .summary = "Tell what a model holds, and what of it is not supported",
     .details =
-        "The model is not run. Shapes of outputs follow from those that "
-        "the file tells of its inputs. Operators and modules that cfx "
-        "does not know are listed at the end, each with its count, the "
-        "first node that calls it, and the nearest name that is known.",
+        "The model is not run. Shapes of outputs follow from those that the file tells of its inputs. Operators and modules that cfx does not know are listed at the end, each with its count, the first node that calls it, and the nearest name that is known.",
     .options = options,
     .size = sizeof(struct info_options),
     .min_args = 1,

@@ -179,15 +179,7 @@ const cli_command cli_command_machine = {
     .args = "",
     .summary = "Print the peak performance of this or another machine",
     .details =
-        "Each row is for a number of threads together. Peaks are in 10^9 "
-        "operations per second, where a multiply-add counts as two, "
-        "bandwidths in 10^9 bytes per second. Rates are the best of many "
-        "repeats; the spread is the distance of their median from the best. "
-        "This machine is measured once; the result is stored in "
-        "$XDG_CACHE_HOME/cfx or ~/.cache/cfx. A doubtful result (a level "
-        "faster than the one before it, memory written faster than it is read "
-        "or copied, repeats far apart) is measured again, and not stored if "
-        "it stays doubtful.",
+        "Each row is for a number of threads together. Peaks are in 10^9 operations per second, where a multiply-add counts as two, bandwidths in 10^9 bytes per second. Rates are the best of many repeats; the spread is the distance of their median from the best. This machine is measured once; the result is stored in $XDG_CACHE_HOME/cfx or ~/.cache/cfx. A doubtful result (a level faster than the one before it, memory written faster than it is read or copied, repeats far apart) is measured again, and not stored if it stays doubtful.",
     .options = options,
     .size = sizeof(struct machine_options),
     .min_args = 0,

@@ -266,11 +266,8 @@ const cli_command cli_command_ops = {
     .name = "ops",
     .args = "[NAME]",
     .summary = "List the operators, or describe one",
-    .details = "NAME is an operator (conv2d), a function "
-               "(torch.nn.functional.relu), a method (view), or, with "
-               "--modules, a module type (Conv2d).  In the table, an operator "
-               "without types has none or takes no tensors, and one that is "
-               "compared with nothing is tested in models only.",
+    .details =
+        "NAME is an operator (conv2d), a function (torch.nn.functional.relu), a method (view), or, with --modules, a module type (Conv2d).  In the table, an operator without types has none or takes no tensors, and one that is compared with nothing is tested in models only.",
     .options = options,
     .size = sizeof(struct ops_options),
     .min_args = 0,

@@ -112,13 +112,8 @@ const cli_command cli_command_optimize = {
     .name = "optimize",
     .args = "MODEL",
     .summary = "Rewrite a model so that it runs fast",
-    .details = "Convolutions with what follows them become single nodes with "
-               "packed weights. The result is written to the file of -o, and "
-               "the weights to the .safetensors file beside it; without -o "
-               "only the text is printed. from_node lists the nodes that a "
-               "node computes; `cfx diff MODEL FAST` compares them. Where the "
-               "result depends on the sizes of inputs, it asserts them: give "
-               "extents symbols to keep them free.",
+    .details =
+        "Convolutions with what follows them become single nodes with packed weights. The result is written to the file of -o, and the weights to the .safetensors file beside it; without -o only the text is printed. from_node lists the nodes that a node computes; `cfx diff MODEL FAST` compares them. Where the result depends on the sizes of inputs, it asserts them: give extents symbols to keep them free.",
     .describe = describe,
     .options = options,
     .size = sizeof(struct optimize_options),

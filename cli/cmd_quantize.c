@@ -448,13 +448,8 @@ const cli_command cli_command_quantize = {
     .name = "quantize",
     .args = "MODEL",
     .summary = "Quantize a model",
-    .details = "The result is a reference graph: float operators between "
-               "torch.ops.quantized_decomposed's quantize and dequantize, and "
-               "weights in int8, written to the file of -o and the "
-               ".safetensors file beside it; without -o only the text is "
-               "printed. The table has a row for each quantized tensor, with "
-               "its scale and the error that it has in the first batch, and "
-               "for each node that stays float, with the reason.",
+    .details =
+        "The result is a reference graph: float operators between torch.ops.quantized_decomposed's quantize and dequantize, and weights in int8, written to the file of -o and the .safetensors file beside it; without -o only the text is printed. The table has a row for each quantized tensor, with its scale and the error that it has in the first batch, and for each node that stays float, with the reason.",
     .options = options,
     .size = sizeof(struct quantize_options),
     .min_args = 1,

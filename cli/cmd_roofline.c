@@ -65,10 +65,7 @@ static const cli_option options[] = {
      AT(sort)},
     {CLI_COUNT, 0, "top", "N", "print at most N rows", AT(top)},
     {CLI_TEXT, 0, "columns", "NAME,...",
-     "print these columns: name, op, target, module, type, nodes, shape, "
-     "dtype, macs, flops, ops, transcendental, read, written, bytes, "
-     "parameters, weights, intensity, ridge, bound, level, algorithm, floor, "
-     "seconds, gflops, bandwidth, efficiency, share, computing, live",
+     "print these columns: name, op, target, module, type, nodes, shape, dtype, macs, flops, ops, transcendental, read, written, bytes, parameters, weights, intensity, ridge, bound, level, algorithm, floor, seconds, gflops, bandwidth, efficiency, share, computing, live",
      AT(columns)},
     {CLI_TEXT, 0, "against", "OTHER",
      "print the changes against another report (the JSON of an earlier one), another model, or the same model on another machine",
@@ -81,9 +78,7 @@ static const cli_option options[] = {
      "fail if a run takes longer: with --measure the median of the runs, else the floor",
      AT(most_seconds)},
     {CLI_TEXT, 'f', "format", "FORMAT",
-     "text (default); markdown, csv; json; "
-     "html: a page with the plot; svg: the plot alone; dot: the graph for "
-     "Graphviz, nodes with more time darker; trace: for Perfetto",
+     "text (default); markdown, csv; json; html: a page with the plot; svg: the plot alone; dot: the graph for Graphviz, nodes with more time darker; trace: for Perfetto",
      AT(format)},
     {0},
 };
@@ -740,10 +735,8 @@ const cli_command cli_command_roofline = {
     .name = "roofline",
     .args = "MODEL",
     .summary = "Print the least time of each node, and its measured time",
-    .details = "A node's floor is the least time that a machine needs for its "
-               "operations, or for moving its bytes through the caches. With "
-               "symbols for extents, counts are expressions. --measure prints "
-               "times next to the floors.",
+    .details =
+        "A node's floor is the least time that a machine needs for its operations, or for moving its bytes through the caches. With symbols for extents, counts are expressions. --measure prints times next to the floors.",
     .options = options,
     .size = sizeof(struct roofline_options),
     .min_args = 1,

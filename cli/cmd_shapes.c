@@ -18,10 +18,7 @@ struct shapes_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "set an input: a type and shape as in f32[N,3,224,224] (N is a symbol), "
-     "FILE.npy or FILE.safetensors:KEY (its type and shape), or a number; a "
-     "symbol in two inputs is the same extent; values without NAME= are "
-     "assigned in order",
+     "set an input: a type and shape as in f32[N,3,224,224] (N is a symbol), FILE.npy or FILE.safetensors:KEY (its type and shape), or a number; a symbol in two inputs is the same extent; values without NAME= are assigned in order",
      offsetof(struct shapes_options, inputs)},
     {CLI_LIST, 0, "set", "NAME=N",
      "set a symbol to a value or a range: N=4, N=2..64; symbols are at least 1",
@@ -30,9 +27,7 @@ static const cli_option options[] = {
      "fail unless a node's value has this shape: f32[N,64,56,56], where _ matches any extent; a list (f32[2],i64[2]); a number",
      offsetof(struct shapes_options, asserts)},
     {CLI_TEXT, 'f', "format", "FORMAT",
-     "text (default): a table; json, csv; graph: the model with the shapes of "
-     "its nodes, which are checked when it is read; readable: code; dot: a "
-     "picture for Graphviz",
+     "text (default): a table; json, csv; graph: the model with the shapes of its nodes, which are checked when it is read; readable: code; dot: a picture for Graphviz",
      offsetof(struct shapes_options, format)},
     {CLI_COUNT, 0, "depth", "K",
      "text, json, csv: show modules at depth K instead of their nodes",
@@ -226,10 +221,8 @@ const cli_command cli_command_shapes = {
     .name = "shapes",
     .args = "MODEL",
     .summary = "Print the shape of each node, for any size of the inputs",
-    .details = "The model is not run, and weights are only needed for shapes "
-               "of parameters that its text does not have. Extents may be "
-               "symbols. The table is followed by their ranges and by guards, "
-               "conditions that they must meet.",
+    .details =
+        "The model is not run, and weights are only needed for shapes of parameters that its text does not have. Extents may be symbols. The table is followed by their ranges and by guards, conditions that they must meet.",
     .options = options,
     .size = sizeof(struct shapes_options),
     .min_args = 1,

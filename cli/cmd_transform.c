@@ -190,9 +190,8 @@ const cli_command cli_command_transform = {
     .name = "transform",
     .args = "MODEL PASS[(OPTION=VALUE,...)][,PASS...]",
     .summary = "Rewrite a model with passes",
-    .details = "The result is written to the file of -o, and the weights, if "
-               "any, to the .safetensors file beside it; without -o only the "
-               "text is printed. `cfx passes` lists the passes.",
+    .details =
+        "The result is written to the file of -o, and the weights, if any, to the .safetensors file beside it; without -o only the text is printed. `cfx passes` lists the passes.",
     .options = options,
     .size = sizeof(struct transform_options),
     .min_args = 2,

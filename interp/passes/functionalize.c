@@ -88,8 +88,8 @@ static bool keeps_type(const functionalizer *f, const cfx_node *n,
                (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, want);
 }
 
-/* Has it the type of x, whatever tensor that is? It has if a pointwise function of x and literals
- * keeps float32: where its result is wider than integers, no call in place is valid. */
+/* Has the result the type of any tensor x? It has, if a pointwise function of x and of
+ * literals keeps float32: where it would widen integers, the call in place fails. */
 static bool keeps_any_type(const functionalizer *f, const cfx_node *n,
                            const cfx_target *apart)
 {

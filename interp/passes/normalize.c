@@ -263,9 +263,7 @@ const cfx_pass cfx_pass__normalize = {
     .abi = CFX_ABI(cfx_pass),
     .schema =
         "normalize(bool keywords=True, bool defaults=True, str to='torch', bool tensors=False)",
-    .doc = "Write all calls of an operator in one form with all arguments; "
-           "keywords: by keyword; defaults: include defaults; to: use names "
-           "of 'torch' or 'aten'; tensors: assume that inputs without a type "
-           "or default are tensors.",
+    .doc =
+        "Write all calls of an operator in one form with all arguments; keywords: by keyword; defaults: include defaults; to: use names of 'torch' or 'aten'; tensors: assume that inputs without a type or default are tensors.",
     .run = normalize_run,
 };

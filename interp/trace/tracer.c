@@ -64,11 +64,10 @@ static cfx_status check(cfx_tracer *t, const cfx_unbound_call *c)
         &b, t->base.ctx, c->target,
         (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, &t->base.error);
     if (!st && t->self->o.check_mutable && writes(&b))
-        st = cfx_fail(&t->base.error, CFX_EUNSUPPORTED,
-                      "Tried to trace mutable operation %s. FX only supports "
-                      "functional code, so operations that mutate operands "
-                      "in-place (e.g. via `out` arguments) are not supported",
-                      b.target->schema->text);
+        st = cfx_fail(
+            &t->base.error, CFX_EUNSUPPORTED,
+            "Tried to trace mutable operation %s. FX only supports functional code, so operations that mutate operands in-place (e.g. via `out` arguments) are not supported",
+            b.target->schema->text);
     cfx_bound_release(&b);
     return st;
 }
@@ -361,15 +360,10 @@ cfx_value cfx_annotate(cfx_scope *s, cfx_value v, const char *type)
     if (cfx_scope_failed(s) || v.kind != CFX_NODE || !v.u.node)
         return v;
     if (v.u.node->type)
-        return cfx_scope_fail(s, CFX_EINVAL,
-                              "Tried to annotate a value that "
-                              "already had a type on it! Existing type is %s "
-                              "and new type is %s. This could happen if you "
-                              "tried to annotate a function parameter value "
-                              "(in which case you should use the type slot on "
-                              "the function signature) or you called annotate "
-                              "on the same value twice",
-                              v.u.node->type->text, type);
+        return cfx_scope_fail(
+            s, CFX_EINVAL,
+            "Tried to annotate a value that already had a type on it! Existing type is %s and new type is %s. This could happen if you tried to annotate a function parameter value (in which case you should use the type slot on the function signature) or you called annotate on the same value twice",
+            v.u.node->type->text, type);
     cfx_node_set_type(v.u.node, type, &s->error);
     return v;
 }

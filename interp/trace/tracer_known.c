@@ -133,10 +133,7 @@ static cfx_status refuse_iteration(cfx_scope *s)
 {
     return cfx_fail(
         &s->error, CFX_EUNSUPPORTED,
-        "Proxy object cannot be "
-        "iterated. This can be attempted when the Proxy is used in "
-        "a loop or as a *args or **kwargs function argument. Take "
-        "items by cfx_nth or cfx_unpack");
+        "Proxy object cannot be iterated. This can be attempted when the Proxy is used in a loop or as a *args or **kwargs function argument. Take items by cfx_nth or cfx_unpack");
 }
 
 static cfx_status answer_len(cfx_scope *s, cfx_value v, cfx_value *out)

@@ -9,12 +9,10 @@ cfx_status cfx_graph__check_input(const cfx_graph *g, const cfx_node *n,
                                   const char *of, cfx_error *err)
 {
     if (n->graph != g)
-        return cfx_fail(err, CFX_EGRAPH,
-                        "Argument '%s' of Node '%s' does not belong to this"
-                        " Graph, but was used as an argument! If you are"
-                        " copying nodes from another graph, make sure to use"
-                        " ``arg_transform`` on node_copy() to remap values",
-                        n->name, of);
+        return cfx_fail(
+            err, CFX_EGRAPH,
+            "Argument '%s' of Node '%s' does not belong to this Graph, but was used as an argument! If you are copying nodes from another graph, make sure to use ``arg_transform`` on node_copy() to remap values",
+            n->name, of);
     if (n->erased)
         return cfx_fail(
             err, CFX_EGRAPH,

@@ -141,10 +141,8 @@ static cfx_value forward(cfx_scope *s, cfx_module *self, const cfx_value *in)
 }
 
 const cfx_module_type cfx_module__MultiheadAttention = {
-    .schema = "MultiheadAttention(SymInt embed_dim, int num_heads, float "
-              "dropout=0.0, bool bias=True, bool add_bias_kv=False, bool "
-              "add_zero_attn=False, SymInt? kdim=None, SymInt? vdim=None, "
-              "bool batch_first=False)",
+    .schema =
+        "MultiheadAttention(SymInt embed_dim, int num_heads, float dropout=0.0, bool bias=True, bool add_bias_kv=False, bool add_zero_attn=False, SymInt? kdim=None, SymInt? vdim=None, bool batch_first=False)",
     .repr = "",
     .must_give = "batch_first",
     .lazy = "dropout",
@@ -152,10 +150,7 @@ const cfx_module_type cfx_module__MultiheadAttention = {
     .derive = "embed_dim=out_proj.out_features bias=out_proj.bias",
     .doc = "Attention with several heads, and its projections.",
     .init = init,
-    .forward_schema = "forward(Tensor query, Tensor key, Tensor value, "
-                      "Tensor? key_padding_mask=None, bool need_weights=True, "
-                      "Tensor? attn_mask=None, bool "
-                      "average_attn_weights=True, bool is_causal=False) "
-                      "-> (Tensor, Tensor)",
+    .forward_schema =
+        "forward(Tensor query, Tensor key, Tensor value, Tensor? key_padding_mask=None, bool need_weights=True, Tensor? attn_mask=None, bool average_attn_weights=True, bool is_causal=False) -> (Tensor, Tensor)",
     .forward = forward,
 };

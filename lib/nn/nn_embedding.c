@@ -44,9 +44,8 @@ static cfx_value Embedding_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__Embedding = {
-    .schema = "Embedding(SymInt num_embeddings, SymInt embedding_dim, int? "
-              "padding_idx=None, float? max_norm=None, float norm_type=2.0, "
-              "bool scale_grad_by_freq=False, bool sparse=False)",
+    .schema =
+        "Embedding(SymInt num_embeddings, SymInt embedding_dim, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False)",
     .repr =
         "$num_embeddings $embedding_dim ?padding_idx ?max_norm ?norm_type ?scale_grad_by_freq ?sparse",
     .doc = "Rows of a learned table.",
@@ -89,11 +88,8 @@ static cfx_value EmbeddingBag_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__EmbeddingBag = {
-    .schema = "EmbeddingBag(SymInt num_embeddings, SymInt embedding_dim, "
-              "float? max_norm=None, float norm_type=2.0, bool "
-              "scale_grad_by_freq=False, str mode='mean', bool sparse=False, "
-              "any _weight=None, bool include_last_offset=False, int? "
-              "padding_idx=None)",
+    .schema =
+        "EmbeddingBag(SymInt num_embeddings, SymInt embedding_dim, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, any _weight=None, bool include_last_offset=False, int? padding_idx=None)",
     .repr =
         "$num_embeddings $embedding_dim ?max_norm ?norm_type ?scale_grad_by_freq mode ?padding_idx",
     .implied = "sparse _weight",

@@ -422,9 +422,8 @@ const cfx_module_type cfx_module__HistogramObserver = {
 };
 
 const cfx_module_type cfx_module__FixedQParamsObserver = {
-    .schema = "FixedQParamsObserver(float scale, int zero_point, ScalarType "
-              "dtype=uint8, str qscheme='per_tensor_affine', int quant_min=0, "
-              "int quant_max=255, bool is_dynamic=False)",
+    .schema =
+        "FixedQParamsObserver(float scale, int zero_point, ScalarType dtype=uint8, str qscheme='per_tensor_affine', int quant_min=0, int quant_max=255, bool is_dynamic=False)",
     .doc = "Nothing is recorded: scale and zero point are given.",
     .lazy = "dtype qscheme quant_min quant_max is_dynamic",
     .init = fixed_init,
@@ -434,10 +433,8 @@ const cfx_module_type cfx_module__FixedQParamsObserver = {
 };
 
 const cfx_module_type cfx_module__PlaceholderObserver = {
-    .schema = "PlaceholderObserver(ScalarType dtype=float32, str "
-              "custom_op_name='', ScalarType? compute_dtype=None, int? "
-              "quant_min=None, int? quant_max=None, str? qscheme=None, float? "
-              "eps=None, bool is_dynamic=False)",
+    .schema =
+        "PlaceholderObserver(ScalarType dtype=float32, str custom_op_name='', ScalarType? compute_dtype=None, int? quant_min=None, int? quant_max=None, str? qscheme=None, float? eps=None, bool is_dynamic=False)",
     .repr = "dtype is_dynamic",
     .doc = "Nothing is recorded: it only says the type to quantize to.",
     .lazy = "custom_op_name compute_dtype quant_min quant_max qscheme eps",

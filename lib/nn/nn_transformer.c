@@ -122,16 +122,12 @@ static cfx_value Layer_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__TransformerEncoderLayer = {
-    .schema = "TransformerEncoderLayer(SymInt d_model, int nhead, SymInt "
-              "dim_feedforward=2048, Scalar dropout=0.1, str "
-              "activation='relu', Scalar layer_norm_eps=1e-05, bool "
-              "batch_first=False, bool norm_first=False, bool bias=True)",
+    .schema =
+        "TransformerEncoderLayer(SymInt d_model, int nhead, SymInt dim_feedforward=2048, Scalar dropout=0.1, str activation='relu', Scalar layer_norm_eps=1e-05, bool batch_first=False, bool norm_first=False, bool bias=True)",
     .repr = "",
     .must_give = "norm_first",
-    .derive = "d_model=linear1.in_features nhead=self_attn.num_heads "
-              "dim_feedforward=linear1.out_features dropout=dropout.p "
-              "layer_norm_eps=norm1.eps batch_first=self_attn.batch_first "
-              "bias=linear1.bias",
+    .derive =
+        "d_model=linear1.in_features nhead=self_attn.num_heads dim_feedforward=linear1.out_features dropout=dropout.p layer_norm_eps=norm1.eps batch_first=self_attn.batch_first bias=linear1.bias",
     .lazy = "activation",
     .numeric = "activation norm_first",
     .doc = "Self-attention and two linear layers, each with its residual.",

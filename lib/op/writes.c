@@ -92,12 +92,9 @@ static bool overlaps_itself(const cfx_tensor *t)
 cfx_status cfx_infer_written(const cfx_call *call, const cfx_tensor *t)
 {
     return overlaps_itself(t)
-               ? cfx_call_fail(call, CFX_EINVAL,
-                               "unsupported operation: more "
-                               "than one element of the written-to tensor "
-                               "refers to a single memory location. Please "
-                               "clone() the tensor before performing the "
-                               "operation.")
+               ? cfx_call_fail(
+                     call, CFX_EINVAL,
+                     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation.")
                : CFX_OK;
 }
 

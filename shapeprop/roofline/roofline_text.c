@@ -176,9 +176,7 @@ cfx_status cfx_roofline_print_csv(cfx_sink to, const cfx_roofline *r,
                                   cfx_error *err)
 {
     static const char all[] =
-        "name,op,target,module,type,dtype,shape,macs,flops,ops,transcendental,"
-        "read,written,bytes,parameters,weights,intensity,ridge,bound,level,"
-        "algorithm,floor,seconds,gflops,bandwidth,efficiency,share,live";
+        "name,op,target,module,type,dtype,shape,macs,flops,ops,transcendental,read,written,bytes,parameters,weights,intensity,ridge,bound,level,algorithm,floor,seconds,gflops,bandwidth,efficiency,share,live";
     static const char sums[] =
         "name,type,nodes,macs,flops,ops,transcendental,read,written,bytes,parameters,weights,intensity,floor,seconds,gflops,bandwidth,efficiency,share";
     const char *columns = view->by == CFX_BY_NODE    ? all

@@ -225,12 +225,7 @@ const cfx_pass cfx_pass__block_channels = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "block_channels(str[]? winograd=None, bool bfloat16=False)",
     .doc =
-        "Compute convolutions in blocks of 16 channels with packed weights, "
-        "and what follows them, where meta tensor_meta shows the shapes; "
-        "winograd: names and targets of the 3x3 convolutions that Winograd's "
-        "algorithm computes, * for all (default: where it should be faster); "
-        "bfloat16: weights will be of that type, and those of Winograd's "
-        "algorithm are, where the processor multiplies it.",
+        "Compute convolutions in blocks of 16 channels with packed weights, and what follows them, where meta tensor_meta shows the shapes; winograd: names and targets of the 3x3 convolutions that Winograd's algorithm computes, * for all (default: where it should be faster); bfloat16: weights will be of that type, and those of Winograd's algorithm are, where the processor multiplies it.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
     .run = block_channels_run,
 };

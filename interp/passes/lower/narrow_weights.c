@@ -271,9 +271,8 @@ static cfx_status bfloat16_weights_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__bfloat16_weights = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "bfloat16_weights(bool rows=False)",
-    .doc = "Keep packed weights in bfloat16, and compute their products in it "
-           "where the processor has instructions for that; rows: also those "
-           "of convolutions of row-major images.",
+    .doc =
+        "Keep packed weights in bfloat16, and compute their products in it where the processor has instructions for that; rows: also those of convolutions of row-major images.",
     .flags = CFX_PASS_NARROWS | CFX_PASS_WEIGHTS,
     .run = bfloat16_weights_run,
 };

@@ -1,10 +1,9 @@
 /*
  * onnx_import -- the nodes of an ONNX model as calls of operators.
  *
- * Nodes are visited in order. Each is imported by the rule of its operator; a
- * call of a function of the model is replaced by the function's nodes. The names
- * of values are looked up in frames: of a graph and the graphs around it, or of
- * a function's body alone.
+ * Each node is imported by the rule of its operator; a call of a function of the model
+ * is replaced by the function's nodes. The names of values are looked up in frames: of a
+ * graph and the graphs around it, or of a function's body alone.
  */
 #include <stdio.h>
 
@@ -15,18 +14,14 @@
 enum { MAX_NODES = 4 << 20, MAX_KEY = 96 };
 
 static const onnx_rule rules[] = {
+#define ROW(domain, name, since, fn, target, pair)                            \
+    {name, domain, domain "." name, since, onnx_import_##fn, target, pair},
 #define ONNX_RULE(domain, name, since, fn, target)                            \
-    {name, domain, domain "." name, since, onnx_import_##fn, target, NULL},
+    ROW(domain, name, since, fn, target, NULL)
 #include "format/onnx/onnx_rules.def"
 #undef ONNX_RULE
 #define ONNX_PAIR(name, since, op, ...)                                       \
-    {name,                                                                    \
-     "",                                                                      \
-     "." name,                                                                \
-     since,                                                                   \
-     onnx_import_pair,                                                        \
-     NULL,                                                                    \
-     ONNX_ROW(name, op, __VA_ARGS__)},
+    ROW("", name, since, pair, NULL, (ONNX_ROW(name, op, __VA_ARGS__)))
 #define ONNX_IMPORTED ONNX_PAIR
 #include "format/onnx/onnx_pairs.def"
 };

@@ -9,36 +9,21 @@ CFX_FORCE_INLINE vi vi_load(const void *p)
     return _mm512_loadu_si512(p);
 }
 
-/* The even or the odd bytes, widened. */
-CFX_FORCE_INLINE vi part_of_bytes(const int part, vi x)
+CFX_FORCE_INLINE vi vi_set1(int32_t x)
+{
+    return _mm512_set1_epi32(x);
+}
+
+/* The even or the odd bytes, uint8 or int8, widened to 16 bits. */
+CFX_FORCE_INLINE vi bytes_of(const int part, vi x)
 {
     return part ? _mm512_srli_epi16(x, 8)
                 : _mm512_and_si512(x, _mm512_set1_epi16(0xff));
 }
 
-CFX_FORCE_INLINE factors pixel_factor(const int how, const int part,
-                                      const uint8_t *p)
+CFX_FORCE_INLINE vi signed_bytes_of(const int part, vi x)
 {
-    int32_t four;
-
-    memcpy(&four, p + (how == WIDE ? part * CFX_QUAD : 0), sizeof(four));
-    const vi x = _mm512_set1_epi32(four);
-    return how == BYTES ? part_of_bytes(part, x) : x;
-}
-
-CFX_FORCE_INLINE factors weight_factor(const int how, const int part,
-                                       const int8_t *p)
-{
-    const vi w = vi_load(p);
-
-    if (how == DOTS)
-        return w;
-    return _mm512_srai_epi16(part ? w : _mm512_slli_epi16(w, 8), 8);
-}
-
-CFX_FORCE_INLINE factors byte_factor(const int part, const uint8_t *p)
-{
-    return part_of_bytes(part, vi_load(p));
+    return _mm512_srai_epi16(part ? x : _mm512_slli_epi16(x, 8), 8);
 }
 
 CFX_FORCE_INLINE vi dot(const int how, vi s, factors x, factors w)

@@ -50,6 +50,26 @@ enum { BYTES, DOTS, WIDE };
 
 #if CFX_LEVEL_IS(avx512) || CFX_LEVEL_IS(avx2)
 #define PARTS(how) ((how) == DOTS ? 1 : 2)
+
+CFX_FORCE_INLINE factors pixel_factor(const int how, const int part,
+                                      const uint8_t *p)
+{
+    int32_t four;
+
+    memcpy(&four, p + (how == WIDE ? part * CFX_QUAD : 0), sizeof(four));
+    return how == BYTES ? bytes_of(part, vi_set1(four)) : vi_set1(four);
+}
+
+CFX_FORCE_INLINE factors weight_factor(const int how, const int part,
+                                       const int8_t *p)
+{
+    return how == DOTS ? vi_load(p) : signed_bytes_of(part, vi_load(p));
+}
+
+CFX_FORCE_INLINE factors byte_factor(const int part, const uint8_t *p)
+{
+    return bytes_of(part, vi_load(p));
+}
 #else
 #define PARTS(how) 1
 #endif

@@ -368,10 +368,8 @@ static cfx_status attention_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__scaled_dot_product_attention = {
-    .schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor "
-              "value, Tensor? attn_mask=None, float dropout_p=0.0, bool "
-              "is_causal=False, *, float? scale=None, bool enable_gqa=False) "
-              "-> Tensor",
+    .schema =
+        "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
     .params = params,
     .aliases = "torch.nn.functional. aten.",
     .doc = "Attention of query over key and value.",
@@ -382,11 +380,8 @@ const cfx_op cfx_op__scaled_dot_product_attention = {
 };
 
 const cfx_op cfx_op__quantized_scaled_dot_product_attention = {
-    .schema = "quantized_scaled_dot_product_attention(Tensor query, Tensor "
-              "key, Tensor value, Tensor? attn_mask=None, bool "
-              "is_causal=False, *, float scale, int query_zero_point, float "
-              "value_scale, int value_zero_point, bool enable_gqa=False) -> "
-              "Tensor",
+    .schema =
+        "quantized_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, bool is_causal=False, *, float scale, int query_zero_point, float value_scale, int value_zero_point, bool enable_gqa=False) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.quantized_scaled_dot_product_attention.default torch.ops.cfx.quantized_scaled_dot_product_attention",

@@ -62,10 +62,8 @@ static cfx_value flash_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(flash)
 
 const cfx_op cfx_op___scaled_dot_product_flash_attention_for_cpu = {
-    .schema = "_scaled_dot_product_flash_attention_for_cpu(Tensor query, "
-              "Tensor key, Tensor value, float dropout_p=0.0, bool "
-              "is_causal=False, *, Tensor? attn_mask=None, float? scale=None) "
-              "-> (Tensor output, Tensor logsumexp)",
+    .schema =
+        "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
     .params = params,
     .aliases = "aten.",
     .doc = "Attention, and the logarithms of the sums of its weights.",

@@ -304,17 +304,8 @@ static cfx_value multi_head_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(multi_head)
 
 const cfx_op cfx_op__multi_head_attention_forward = {
-    .schema = "multi_head_attention_forward(Tensor query, Tensor key, Tensor "
-              "value, SymInt embed_dim_to_check, int num_heads, Tensor? "
-              "in_proj_weight, Tensor? in_proj_bias, Tensor? bias_k, Tensor? "
-              "bias_v, bool add_zero_attn, float dropout_p, Tensor "
-              "out_proj_weight, Tensor? out_proj_bias, bool training=True, "
-              "Tensor? key_padding_mask=None, bool need_weights=True, Tensor? "
-              "attn_mask=None, bool use_separate_proj_weight=False, Tensor? "
-              "q_proj_weight=None, Tensor? k_proj_weight=None, Tensor? "
-              "v_proj_weight=None, Tensor? static_k=None, Tensor? "
-              "static_v=None, bool average_attn_weights=True, bool "
-              "is_causal=False) -> (Tensor, Tensor)",
+    .schema =
+        "multi_head_attention_forward(Tensor query, Tensor key, Tensor value, SymInt embed_dim_to_check, int num_heads, Tensor? in_proj_weight, Tensor? in_proj_bias, Tensor? bias_k, Tensor? bias_v, bool add_zero_attn, float dropout_p, Tensor out_proj_weight, Tensor? out_proj_bias, bool training=True, Tensor? key_padding_mask=None, bool need_weights=True, Tensor? attn_mask=None, bool use_separate_proj_weight=False, Tensor? q_proj_weight=None, Tensor? k_proj_weight=None, Tensor? v_proj_weight=None, Tensor? static_k=None, Tensor? static_v=None, bool average_attn_weights=True, bool is_causal=False) -> (Tensor, Tensor)",
     .aliases = "torch.nn.functional.",
     .doc = "Attention with several heads, and its projections.",
     .flags = CFX_OP_RANDOM,
@@ -413,12 +404,8 @@ static cfx_value native_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(native)
 
 const cfx_op cfx_op___native_multi_head_attention = {
-    .schema = "_native_multi_head_attention(Tensor query, Tensor key, Tensor "
-              "value, int embed_dim, int num_head, Tensor qkv_weight, Tensor "
-              "qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? "
-              "mask=None, bool need_weights=True, bool "
-              "average_attn_weights=True, int? mask_type=None) -> (Tensor, "
-              "Tensor)",
+    .schema =
+        "_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? mask_type=None) -> (Tensor, Tensor)",
     .aliases = "torch. aten.",
     .doc = "Attention with several heads over a batch that comes first.",
     .infer = native_infer,

@@ -130,10 +130,8 @@ const cfx_op cfx_op__blocked_max_pool2d = {
 };
 
 const cfx_op cfx_op__blocked_avg_pool2d = {
-    .schema = "blocked_avg_pool2d(Tensor self, SymInt[2] kernel_size, "
-              "SymInt[2]? stride=None, SymInt[2] padding=0, bool "
-              "ceil_mode=False, bool count_include_pad=True, int? "
-              "divisor_override=None) -> Tensor",
+    .schema =
+        "blocked_avg_pool2d(Tensor self, SymInt[2] kernel_size, SymInt[2]? stride=None, SymInt[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
     .params = cfx_pool_params,
     .aliases =
         "torch.ops.cfx.blocked_avg_pool2d.default torch.ops.cfx.blocked_avg_pool2d",

@@ -273,10 +273,7 @@ static cfx_status read_forms(const cfx_call *call, struct conv *c)
     if (!have_forms(call, c))
         return cfx_call_fail(
             call, CFX_ESHAPE,
-            "expected an input (N, I, H, W, B) and a weight "
-            "(O, I, kh, kw, B / 4, 16, 4), or an input (N, I, "
-            "H, W, 16) and a weight (I, kh, kw, 16), but got "
-            "ranks %d and %d",
+            "expected an input (N, I, H, W, B) and a weight (O, I, kh, kw, B / 4, 16, 4), or an input (N, I, H, W, 16) and a weight (I, kh, kw, 16), but got ranks %d and %d",
             c->x->rank, c->w->rank);
     int64_t groups = cfx_call_int(call, GROUPS);
     if (groups < 1 || (c->depthwise && groups > 1) ||

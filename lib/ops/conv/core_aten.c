@@ -51,18 +51,14 @@ static cfx_status convolution_lower(cfx_call *call, const cfx_value *in,
 }
 
 static const cfx_variant convolution_variants[] = {
-    {"aten._convolution.default(Tensor input, Tensor weight, Tensor? bias, "
-     "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
-     "SymInt[] output_padding, SymInt groups, bool benchmark, bool "
-     "deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
+    {"aten._convolution.default(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
      convolution_lower},
     {NULL, NULL},
 };
 
 const cfx_op cfx_op__convolution = {
-    .schema = "convolution(Tensor input, Tensor weight, Tensor? bias, "
-              "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool "
-              "transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
+    .schema =
+        "convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
     .aliases = "torch. aten.",
     .variants = convolution_variants,
     .doc = "A convolution of one to three axes, transposed or not.",

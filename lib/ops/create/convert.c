@@ -212,16 +212,11 @@ static cfx_status to_copy_lower(cfx_call *call, const cfx_value *in,
 }
 
 const cfx_op cfx_op__to_copy = {
-    .schema = "to_copy(Tensor self, *, ScalarType? dtype=None, Layout? "
-              "layout=None, Device? device=None, bool? pin_memory=None, bool "
-              "non_blocking=False, bool copy=True, MemoryFormat? "
-              "memory_format=None) -> Tensor",
+    .schema =
+        "to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=True, MemoryFormat? memory_format=None) -> Tensor",
     .variants =
         (const cfx_variant[]){
-            {"aten._to_copy.default(Tensor self, *, ScalarType? dtype=None, "
-             "Layout? layout=None, Device? device=None, bool? pin_memory=None, "
-             "bool non_blocking=False, MemoryFormat? memory_format=None) "
-             "-> Tensor",
+            {"aten._to_copy.default(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
              to_copy_lower},
             {NULL, NULL}},
     .doc = "A copy in another type or memory format.",
@@ -234,10 +229,8 @@ const cfx_op cfx_op__to_copy = {
 };
 
 const cfx_op cfx_op__to_layout = {
-    .schema = "to_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? "
-              "layout=None, Device? device=None, bool? pin_memory=None, bool "
-              "non_blocking=False, bool copy=False, MemoryFormat? "
-              "memory_format=None) -> Tensor(a)",
+    .schema =
+        "to_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
     .aliases = "aten.to.dtype_layout Tensor.to",
     .doc = "The numbers in another type or memory format.",
     .flags = CFX_OP_STORED_TYPES,
@@ -380,10 +373,8 @@ static cfx_status same_infer(cfx_call *call)
 
 const cfx_op cfx_op__lift_fresh = {
     .schema = "lift_fresh(Tensor(a) self) -> Tensor(a)",
-    .aliases = "aten. aten.lift.default Tensor.resolve_conj "
-               "Tensor.resolve_neg torch.resolve_conj torch.resolve_neg "
-               "Tensor.positive torch.positive Tensor.__pos__ operator.pos "
-               "Tensor.detach_ torch.detach_",
+    .aliases =
+        "aten. aten.lift.default Tensor.resolve_conj Tensor.resolve_neg torch.resolve_conj torch.resolve_neg Tensor.positive torch.positive Tensor.__pos__ operator.pos Tensor.detach_ torch.detach_",
     .doc = "The tensor itself.",
     .infer = same_infer,
 };

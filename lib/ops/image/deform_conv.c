@@ -225,11 +225,8 @@ static cfx_value deform_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(deform)
 
 const cfx_op cfx_op__deform_conv2d = {
-    .schema = "deform_conv2d(Tensor input, Tensor weight, Tensor offset, "
-              "Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, "
-              "SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt "
-              "dilation_w, SymInt groups, SymInt offset_groups, bool use_mask)"
-              " -> Tensor",
+    .schema =
+        "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.torchvision.deform_conv2d.default torch.ops.torchvision.deform_conv2d",

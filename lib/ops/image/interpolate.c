@@ -334,10 +334,8 @@ static cfx_status interpolate_run(cfx_call *call)
     .workspace = interpolate_workspace, .run = interpolate_run
 
 const cfx_op cfx_op__interpolate = {
-    .schema = "interpolate(Tensor input, any size=None, any "
-              "scale_factor=None, str mode='nearest', bool? "
-              "align_corners=None, bool? recompute_scale_factor=None, bool "
-              "antialias=False) -> Tensor",
+    .schema =
+        "interpolate(Tensor input, any size=None, any scale_factor=None, str mode='nearest', bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> Tensor",
     .aliases = "torch.nn.functional. torch.nn.functional.upsample",
     .doc = "An image of another size.",
     RULES,

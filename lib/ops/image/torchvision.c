@@ -340,12 +340,8 @@ static cfx_value windows_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(windows)
 
 const cfx_op cfx_op__shifted_window_attention = {
-    .schema = "shifted_window_attention(Tensor input, Tensor qkv_weight, "
-              "Tensor proj_weight, Tensor relative_position_bias, SymInt[] "
-              "window_size, SymInt num_heads, int[] shift_size, float "
-              "attention_dropout=0.0, float dropout=0.0, Tensor? "
-              "qkv_bias=None, Tensor? proj_bias=None, Tensor? "
-              "logit_scale=None, bool training=True) -> Tensor",
+    .schema =
+        "shifted_window_attention(Tensor input, Tensor qkv_weight, Tensor proj_weight, Tensor relative_position_bias, SymInt[] window_size, SymInt num_heads, int[] shift_size, float attention_dropout=0.0, float dropout=0.0, Tensor? qkv_bias=None, Tensor? proj_bias=None, Tensor? logit_scale=None, bool training=True) -> Tensor",
     .aliases = SWIN "shifted_window_attention",
     .doc = "Attention with several heads within windows of an image.",
     .flags = CFX_OP_RANDOM,

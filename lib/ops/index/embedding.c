@@ -642,11 +642,7 @@ static cfx_status bag_max_norm_run(cfx_call *call)
 
 static const cfx_op bag_max_norm = {
     .schema =
-        "embedding_bag.max_norm(Tensor input, Tensor(a!) weight, Tensor? "
-        "offsets=None, str mode='mean', Tensor? "
-        "per_sample_weights=None, bool include_last_offset=False, int? "
-        "padding_idx=None, *, float max_norm, float norm_type=2.0) -> "
-        "Tensor",
+        "embedding_bag.max_norm(Tensor input, Tensor(a!) weight, Tensor? offsets=None, str mode='mean', Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None, *, float max_norm, float norm_type=2.0) -> Tensor",
     .params = params,
     .variants = (const cfx_variant[]){{BAG, bag_max_norm_lower}, {NULL, NULL}},
     .doc =
@@ -659,10 +655,8 @@ static const cfx_op bag_max_norm = {
 };
 
 const cfx_op cfx_op__embedding_bag = {
-    .schema = "embedding_bag(Tensor input, Tensor weight, Tensor? "
-              "offsets=None, str mode='mean', Tensor? "
-              "per_sample_weights=None, bool include_last_offset=False, int? "
-              "padding_idx=None) -> Tensor",
+    .schema =
+        "embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, str mode='mean', Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) -> Tensor",
     .params = params,
     .variants = (const cfx_variant[]){{BAG, bag_lower}, {NULL, NULL}},
     .doc = "Rows of a table by their numbers, added up in bags.",
@@ -711,11 +705,8 @@ static cfx_status bags_lower(cfx_call *call, const cfx_value *in,
     "Tensor)"
 
 const cfx_op cfx_op__embedding_bags = {
-    .schema = "embedding_bags(Tensor weight, Tensor indices, Tensor offsets, "
-              "bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
-              "Tensor? per_sample_weights=None, bool "
-              "include_last_offset=False, int padding_idx=-1) "
-              "-> (Tensor, Tensor, Tensor, Tensor)",
+    .schema =
+        "embedding_bags(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
     .params = params,
     .aliases =
         "torch.embedding_bag torch._embedding_bag aten._embedding_bag.default aten._embedding_bag_forward_only.default aten.embedding_bag.default",

@@ -415,13 +415,10 @@ static cfx_status fail(const cfx_call *call, const char *where, int info,
             "%sThe solver failed because the input matrix is singular.",
             where);
     case CFX_FAILS_LU:
-        return cfx_call_fail(call, CFX_ENUMERIC,
-                             "%sU[%d,%d] is zero and using it on lu_solve "
-                             "would result in a division by zero. If you "
-                             "still want to perform the factorization, "
-                             "consider calling linalg.lu(A, pivot) or "
-                             "linalg.lu_factor_ex(A, pivot)",
-                             where, info, info);
+        return cfx_call_fail(
+            call, CFX_ENUMERIC,
+            "%sU[%d,%d] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+            where, info, info);
     case CFX_FAILS_LDL:
         return cfx_call_fail(
             call, CFX_ENUMERIC,

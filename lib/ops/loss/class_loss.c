@@ -334,10 +334,8 @@ static cfx_value linear_cross_entropy_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(linear_cross_entropy)
 
 const cfx_op cfx_op__linear_cross_entropy = {
-    .schema = "linear_cross_entropy(Tensor input, Tensor linear_weight, "
-              "Tensor target, *, Tensor? linear_bias=None, Tensor? "
-              "weight=None, str reduction='mean', int? ignore_index=None, "
-              "float label_smoothing=0.0, any options=None) -> Tensor",
+    .schema =
+        "linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, *, Tensor? linear_bias=None, Tensor? weight=None, str reduction='mean', int? ignore_index=None, float label_smoothing=0.0, any options=None) -> Tensor",
     .params = cfx_loss_params,
     .aliases = "torch.nn.functional.",
     .doc = "cross_entropy of what a linear layer gives.",

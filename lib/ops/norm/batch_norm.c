@@ -202,18 +202,14 @@ static cfx_status batch_norm_run(cfx_call *call)
 }
 
 static const cfx_variant batch_norm_variants[] = {
-    {"torch.nn.functional.batch_norm(Tensor input, Tensor? running_mean, "
-     "Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool "
-     "training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
+    {"torch.nn.functional.batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
      NULL},
     {NULL, NULL},
 };
 
 const cfx_op cfx_op__batch_norm = {
-    .schema = "batch_norm(Tensor input, Tensor? weight=None, Tensor? "
-              "bias=None, Tensor(a!)? running_mean=None, Tensor(b!)? "
-              "running_var=None, bool training=False, float momentum=0.1, "
-              "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+    .schema =
+        "batch_norm(Tensor input, Tensor? weight=None, Tensor? bias=None, Tensor(a!)? running_mean=None, Tensor(b!)? running_var=None, bool training=False, float momentum=0.1, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
     .params = params,
     .aliases = "torch. aten.",
     .variants = batch_norm_variants,

@@ -81,20 +81,14 @@ static cfx_value instance_norm_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(instance_norm)
 
 static const cfx_variant instance_norm_variants[] = {
-    {"torch.nn.functional.instance_norm(Tensor input, Tensor? "
-     "running_mean=None, Tensor? running_var=None, Tensor? weight=None, "
-     "Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float "
-     "eps=1e-05) -> Tensor",
+    {"torch.nn.functional.instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor",
      NULL},
     {NULL, NULL},
 };
 
 const cfx_op cfx_op__instance_norm = {
-    .schema = "instance_norm(Tensor input, Tensor? weight=None, Tensor? "
-              "bias=None, Tensor(a!)? running_mean=None, Tensor(b!)? "
-              "running_var=None, bool use_input_stats=True, float "
-              "momentum=0.1, float eps=1e-05, bool cudnn_enabled=True) -> "
-              "Tensor",
+    .schema =
+        "instance_norm(Tensor input, Tensor? weight=None, Tensor? bias=None, Tensor(a!)? running_mean=None, Tensor(b!)? running_var=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
     .aliases = "torch. aten.",
     .variants = instance_norm_variants,
     .doc = "Normalize each channel of each sample by its own statistics.",

@@ -341,10 +341,8 @@ static cfx_status assert_infer(cfx_call *call)
 
 const cfx_op cfx_op__py_assert = {
     .schema = "py_assert(any condition, any message='') -> any",
-    .aliases = "torch._assert torch._check operator.assert_ "
-               "torch._assert_scalar aten._assert_scalar.default "
-               "torch._assert_async aten._assert_async.default "
-               "aten._assert_async.msg",
+    .aliases =
+        "torch._assert torch._check operator.assert_ torch._assert_scalar aten._assert_scalar.default torch._assert_async aten._assert_async.default aten._assert_async.msg",
     .doc = "Fail with a message unless a condition is true.",
     .flags = CFX_OP_EFFECT,
     .infer = assert_infer,

@@ -266,9 +266,8 @@ const cfx_op cfx_op__fake_quantize_per_tensor_affine_cachemask = {
 };
 
 const cfx_op cfx_op___fake_quantize_per_tensor_affine_cachemask_tensor = {
-    .schema = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams("
-              "Tensor self, Tensor scale, Tensor zero_point, Tensor "
-              "fake_quant_enabled, int quant_min, int quant_max)" MASKED,
+    .schema =
+        "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, Tensor fake_quant_enabled, int quant_min, int quant_max)" MASKED,
     .aliases = "torch. aten.",
     .doc = "Numbers quantized and back, where that is enabled.",
     RULES(tensor_qparams),

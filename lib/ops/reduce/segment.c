@@ -202,9 +202,8 @@ static cfx_status segment_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__segment_reduce = {
-    .schema = "segment_reduce(Tensor data, str reduce, *, Tensor? "
-              "lengths=None, Tensor? indices=None, Tensor? offsets=None, int "
-              "axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
+    .schema =
+        "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
     .params = params,
     .aliases = "torch. torch._segment_reduce aten.",
     .doc = "Consecutive slices of an axis, each reduced to one.",

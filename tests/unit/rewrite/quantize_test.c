@@ -330,7 +330,9 @@ TEST_CASE(a_ranking_needs_data_and_patterns)
     assert_failed(CFX_EINVAL, "the quantizer base marks no node");
 }
 
-TEST_CASE(memory_may_lack_while_ranking)
+/* Run `work` with each number of allocations up to the one that it needs: how often it
+ * failed, each time for lack of memory. */
+static size_t failures_of(cfx_status (*work)(const void *arg), const void *arg)
 {
     size_t failures = 0;
     bool complete = false;
@@ -338,9 +340,7 @@ TEST_CASE(memory_may_lack_while_ranking)
         allowed = n;
         refused = false;
         err = (cfx_error){0};
-        cfx_status st = make();
-        if (!st)
-            st = rank(&cfx_quantizer_x86, 1);
+        cfx_status st = work(arg);
         allowed = -1;
         if (st)
             ck_assert_msg(st == CFX_ENOMEM, "%s", err.text);
@@ -349,17 +349,28 @@ TEST_CASE(memory_may_lack_while_ranking)
         cfx_quant_patterns_release(&patterns, ctx);
         drop();
     }
-    ck_assert_uint_gt(failures, 300);
+    return failures;
+}
+
+static cfx_status make_and_rank(const void *arg)
+{
+    cfx_status st = make();
+    return st ? st : rank(arg, 1);
+}
+
+TEST_CASE(memory_may_lack_while_ranking)
+{
+    ck_assert_uint_gt(failures_of(make_and_rank, &cfx_quantizer_x86), 300);
 }
 
 /* ---- GPTQ ---- */
 
-static cfx_status round_weights(void)
+static cfx_status round_weights(const void *arg)
 {
     const cfx_quant_data data = {.batch = only_batch, .n = 1};
     cfx_status st = make();
     if (!st)
-        st = prepare(&cfx_quantizer_weights);
+        st = prepare(arg);
     if (!st)
         st = cfx_quantize_gptq(gm, &data, &err);
     return st ? st : cfx_quantize_convert(gm, &report, &err);
@@ -367,21 +378,7 @@ static cfx_status round_weights(void)
 
 TEST_CASE(memory_may_lack_while_rounding_weights)
 {
-    size_t failures = 0;
-    bool complete = false;
-    for (long n = 0; !complete; n++) {
-        allowed = n;
-        refused = false;
-        err = (cfx_error){0};
-        cfx_status st = round_weights();
-        allowed = -1;
-        if (st)
-            ck_assert_msg(st == CFX_ENOMEM, "%s", err.text);
-        failures += st != CFX_OK;
-        complete = !refused;
-        drop();
-    }
-    ck_assert_uint_gt(failures, 100);
+    ck_assert_uint_gt(failures_of(round_weights, &cfx_quantizer_weights), 100);
 }
 
 /* ---- A configuration ---- */
@@ -485,7 +482,7 @@ static const char wide_model[] =
     "{})\n"
     "    return fc\n";
 
-static cfx_status quantize_without_data(const cfx_quantizer_class *cls)
+static cfx_status quantize_without_data(const void *cls)
 {
     cfx_quantizer q;
     cfx_quantizer_init(&q, cls);
@@ -539,18 +536,7 @@ TEST_CASE(memory_may_lack_without_data)
         &cfx_quantizer_weights_int4_g32, &cfx_quantizer_dynamic,
         &cfx_quantizer_dynamic_per_token};
     for (size_t i = 0; i < sizeof(by) / sizeof(*by); i++) {
-        bool complete = false;
-        for (long n = 0; !complete; n++) {
-            allowed = n;
-            refused = false;
-            err = (cfx_error){0};
-            cfx_status st = quantize_without_data(by[i]);
-            allowed = -1;
-            if (st)
-                ck_assert_msg(st == CFX_ENOMEM, "%s", err.text);
-            complete = !refused;
-            drop();
-        }
+        failures_of(quantize_without_data, by[i]);
     }
 }
 
