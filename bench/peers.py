@@ -7,7 +7,7 @@ BENCH-SERVE is the program that runs cfx.  FOLDER gets the models of
 peers_models.py, unless they are there.  Each engine runs in a process of its
 own, which waits while the others run.  Before they are timed, each must give
 PyTorch's output, to 1e-3 of its largest element, in bfloat16 to 0.2, in int8 to
-0.3.
+0.3; a peer that does not has no time in the table.
 
     --models NAME,...   `more`: those of other kinds, default: the eleven of MODELS
     --engines NAME,...  of cfx, plain (cfx without -o), cfx_pt2 and cfx_onnx (the
@@ -205,20 +205,22 @@ class Server:
 
 
 def start(o, path, threads):
-    """The servers of the engines. A peer that cannot read the model is left out."""
+    """The servers of the engines. A peer that cannot read the model, or computes
+    something else, is left out."""
     for engine in o.engines:
         try:
-            yield Server(o, engine, path, threads)
-        except RuntimeError:
+            server = Server(o, engine, path, threads)
+            server.check(path)
+            yield server
+        except RuntimeError as why:
             if engine in OWN:
                 raise
+            print(why, file=sys.stderr)
 
 
 def compare(o, path, threads):
     """The seconds of each round by engine."""
     servers = list(start(o, path, threads))
-    for server in servers:
-        server.check(path)
     rounds = {s.engine: [] for s in servers}
     for _ in range(o.rounds):
         for server in servers:
@@ -273,12 +275,12 @@ def table(o, threads, batch):
     for name in o.models:
         rounds = compare(o, os.path.join(folder, name), threads)
         best, ratio = best_of(rounds)
-        ratios.append(ratio)
+        ratios += [ratio] if best else []
         print(f"| {name} | " + " | ".join(
             f"{1e3 * statistics.median(rounds[e]):.2f}" if e in rounds else "-"
             for e in o.engines) +
-            f" | {best} | {ratio:.2f} |", flush=True)
-    mean = math.exp(statistics.fmean(map(math.log, ratios)))
+            f" | {best or '-'} | {ratio:.2f} |", flush=True)
+    mean = math.exp(statistics.fmean(map(math.log, ratios or [math.nan])))
     print("| geomean" + " |" * (len(o.engines) + 1) + f" | {mean:.3f} |")
 
 

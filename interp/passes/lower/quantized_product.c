@@ -44,15 +44,16 @@ static int64_t blocks_of(int64_t n, int64_t block)
 
 /* Operators that multiply by a weight, and the names of their parameters. */
 typedef struct form {
-    const char *op, *input, *weight;
+    const char *op, *input, *weight, *bias;
     bool columns; /* the weight is (in, out), else (out, in, ...) */
 } form;
 
 static const form forms[] = {
-    {"conv2d", "input", "weight", false},
-    {"linear", "input", "weight", false},
-    {"matmul", "self", "other", true},
-    {"mm", "self", "mat2", true},
+    {"conv2d", "input", "weight", "bias", false},
+    {"linear", "input", "weight", "bias", false},
+    {"addmm", "mat1", "mat2", "self", true},
+    {"matmul", "self", "other", NULL, true},
+    {"mm", "self", "mat2", NULL, true},
 };
 
 static const form *form_of(const cfx_node *n)
@@ -65,7 +66,14 @@ static const form *form_of(const cfx_node *n)
 
 static cfx_value arg(const product *a, const char *name)
 {
-    return cfx_lower__arg(a->n, name);
+    return name ? cfx_lower__arg(a->n, name) : CFX_NOTHING;
+}
+
+/* addmm: is the factor absent or 1? */
+static bool is_one(cfx_value v)
+{
+    return !v.kind || ((v.kind == CFX_INT || v.kind == CFX_FLOAT) &&
+                       cfx_value_number(v) == 1);
 }
 
 /* ---- What is multiplied ---- */
@@ -286,7 +294,9 @@ static cfx_status find(product *a, bool *found)
     if (!f)
         return CFX_OK;
     a->conv = cfx_node_is(a->n, "conv2d");
-    cfx_value x = arg(a, f->input), bias = arg(a, "bias");
+    cfx_value x = arg(a, f->input), bias = arg(a, f->bias);
+    if (!is_one(arg(a, "alpha")) || !is_one(arg(a, "beta")))
+        return CFX_OK;
     a->x = x.kind == CFX_NODE
                ? cfx_lower__dequantized(a->l, x.u.node, &a->from)
                : NULL;
