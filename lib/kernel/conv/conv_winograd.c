@@ -90,7 +90,7 @@ static size_t floats(int64_t n)
 static void make_wino(wino *w, const cfx_context *ctx, const cfx_conv3 *c)
 {
     const cfx_conv *v = &c->c;
-    int64_t chunks;
+    int64_t chunks, tile_rows;
     size_t plane, panel;
 
     memset(w, 0, sizeof(*w));
@@ -119,7 +119,9 @@ static void make_wino(wino *w, const cfx_context *ctx, const cfx_conv3 *c)
     /* Off the multiples of a page, which would share sets of the caches. */
     w->v_step = v->in_channels * cfx_round_up(w->chunk, w->nr) + 16;
     w->m_step = w->type->mr * w->chunk + 16;
-    plane = floats(w->row * (w->tiles_h * TILE + 2));
+    tile_rows = cfx_min64(w->tiles_h,
+                          (w->chunk + w->tiles_w - 2) / w->tiles_w + 1);
+    plane = floats(w->row * (tile_rows * TILE + 2));
     panel = floats(N * w->m_step) + (w->keep ? 0 : floats(w->u_panel));
     w->priv = (plane > panel ? plane : panel) + 64;
 }
@@ -167,15 +169,22 @@ static void make_table(wino *w)
 
 /* ---- Inputs: one input channel ---- */
 
-/* The plane with its padding, and zeros up to whole tiles. */
-static void pad_plane(const wino *w, float *to, const float *from)
+/* The row of tiles of the chunk's tile t in its image. */
+static int64_t row_of(const wino *w, int64_t t)
+{
+    return (w->at + t) / w->tiles_w % w->tiles_h;
+}
+
+/* Rows of the plane from `first` on, with their padding, and zeros up to whole
+ * tiles. */
+static void pad_rows(const wino *w, float *to, const float *from,
+                     int64_t first, int64_t rows)
 {
     const cfx_conv *v = &w->c->c;
-    int64_t rows = w->tiles_h * TILE + 2;
     int64_t n = cfx_min64(v->in[2], w->row - v->pad[2]);
 
     for (int64_t i = 0; i < rows; i++, to += w->row) {
-        int64_t h = i - v->pad[1];
+        int64_t h = first + i - v->pad[1];
 
         memset(to, 0, (size_t)w->row * sizeof(*to));
         if (h >= 0 && h < v->in[1])
@@ -184,11 +193,13 @@ static void pad_plane(const wino *w, float *to, const float *from)
     }
 }
 
-/* Tiles t..stop, all of one image; those of a vector may be of several. */
+/* Tiles t..stop, all of one image, whose rows `padded` holds; those of a vector may
+ * be of several. */
 static void transform_tiles(const wino *w, const float *padded, float *block,
                             int64_t kn, int64_t t, int64_t stop)
 {
     int64_t lanes = w->k->lanes, nr = w->nr;
+    int64_t first = row_of(w, t) * TILE * w->row;
 
     while (t < stop) {
         int64_t lane = t % lanes, places[MAX_LANES];
@@ -198,7 +209,7 @@ static void transform_tiles(const wino *w, const float *padded, float *block,
         float *to = block + t / nr * kn * nr + (t - lane) % nr;
 
         for (int64_t i = 0; i < lanes; i++)
-            places[i] = w->tile[i < n ? t + i : t].in;
+            places[i] = w->tile[i < n ? t + i : t].in - first;
         if (n == lanes) {
             w->k->inputs(to, w->v_step, padded, places, w->row);
         } else {
@@ -226,14 +237,16 @@ static void inputs_piece(void *arg, int64_t begin, int64_t end, int worker)
         int64_t t = 0, stop;
 
         for (; t < w->len; t = stop) {
-            int64_t image = w->tile[t].image;
+            int64_t image = w->tile[t].image, first = row_of(w, t);
 
             for (stop = t + 1; stop < w->len && w->tile[stop].image == image;
                  stop++)
                 ;
-            pad_plane(w, padded,
-                      (const float *)v->x +
-                          (image * v->in_channels + ch) * w->c->in_len);
+            pad_rows(w, padded,
+                     (const float *)v->x +
+                         (image * v->in_channels + ch) * w->c->in_len,
+                     first * TILE,
+                     (row_of(w, stop - 1) - first + 1) * TILE + 2);
             transform_tiles(w, padded, block, kn, t, stop);
         }
     }
