@@ -15,7 +15,7 @@ struct quantize_options {
     cli_list calibrate, batch_axis;
     const char *quantizer, *config, *weights_only, *min_snr;
     int batch, keep_float, group;
-    bool quiet, sensitivity, dynamic, gptq;
+    bool quiet, sensitivity, dynamic, gptq, asymmetric;
 };
 
 static const cli_option options[] = {
@@ -29,7 +29,7 @@ static const cli_option options[] = {
      "cut an input along another axis than the first; the default is the axis that has the symbol of the batch",
      offsetof(struct quantize_options, batch_axis)},
     {CLI_TEXT, 0, "quantizer", "NAME",
-     "x86 (default): activations in uint8, weights in int8; x86_all: also sums before norms, layer_norm and softmax; weights, weights_int4_g32, ..._g64, ..._g128: weights only; dynamic, dynamic_per_token; embedding",
+     "x86 (default): activations in uint8, weights in int8; x86_all: also sums before norms, layer_norm and softmax; weights, weights_int4_g32, ..._g64, ..._g128, weights_int4_asymmetric_g32, ...: weights only; dynamic, dynamic_per_token; embedding",
      offsetof(struct quantize_options, quantizer)},
     {CLI_FLAG, 0, "dynamic", NULL,
      "quantize the inputs of linear layers by the range that they have in each run, without calibration data: --quantizer dynamic",
@@ -40,6 +40,9 @@ static const cli_option options[] = {
     {CLI_COUNT, 0, "group", "N",
      "the elements of an int4 weight with one scale: 32 (default), 64 or 128",
      offsetof(struct quantize_options, group)},
+    {CLI_FLAG, 0, "asymmetric", NULL,
+     "give each of these groups a zero point, so that its range is that of its elements",
+     offsetof(struct quantize_options, asymmetric)},
     {CLI_FLAG, 0, "gptq", NULL,
      "round the weights of linear layers so that errors compensate each other on the calibration data",
      offsetof(struct quantize_options, gptq)},
@@ -382,8 +385,8 @@ static const cfx_quantizer_class *class_of(const struct quantize_options *o)
                             : &cfx_quantizer_x86;
     if (!strcmp(o->weights_only, "int8"))
         return &cfx_quantizer_weights;
-    snprintf(name, sizeof(name), "weights_%s_g%d", o->weights_only,
-             o->group ? o->group : 32);
+    snprintf(name, sizeof(name), "weights_%s%s_g%d", o->weights_only,
+             o->asymmetric ? "_asymmetric" : "", o->group ? o->group : 32);
     return cfx_find_quantizer(name);
 }
 
@@ -399,6 +402,8 @@ static const char *check_options(const struct quantize_options *o)
         return "--weights-only has to be int8 or int4";
     if (o->group && !is_int4)
         return "--group is for --weights-only int4";
+    if (o->asymmetric && !is_int4)
+        return "--asymmetric is for --weights-only int4";
     if (is_int4 && !class_of(o))
         return "--group has to be 32, 64 or 128";
     const cfx_quantizer_class *by = class_of(o);

@@ -265,6 +265,7 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 		$$python $$oracle/opinfo.py ./cfx $(OPINFO);; \
 	quantize) $$python $$oracle/quantize.py --cfx ./cfx --zoo zoo && \
 		$$python $$oracle/quantize_weights.py --check && \
+		$$python $$oracle/gptq.py ./cfx && \
 		$$python $$oracle/quantized_tensors.py ./cfx && \
 		$$python $$oracle/onnx_quantized.py --write ./cfx;; \
 	*) echo "no part $$part"; false;; \

@@ -18,8 +18,9 @@
  * Weights in int4 are buffers u8[out, in / 2]: two integers a byte, the first
  * in the lower half, 8 added. bitwise_and, bitwise_right_shift, stack, flatten,
  * convert_element_type and sub make int8[out, in] of them, which
- * dequantize_per_channel_group reads with scales f32[out, in / group] and no
- * zero points; a transpose follows for addmm. Dynamic values are quantized by
+ * dequantize_per_channel_group reads with scales f32[out, in / group] and, if
+ * ranges are asymmetric, zero points i8[out, in / group]; a transpose follows for
+ * addmm. Dynamic values are quantized by
  * what choose_qparams.tensor or choose_qparams_per_token_asymmetric finds in a
  * run.
  *
@@ -199,6 +200,13 @@ CFX_API extern const cfx_quantizer_class cfx_quantizer_weights;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g32;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g64;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g128;
+/* The same with zero points: each group has its least and greatest number as range. */
+CFX_API extern const cfx_quantizer_class
+    cfx_quantizer_weights_int4_asymmetric_g32;
+CFX_API extern const cfx_quantizer_class
+    cfx_quantizer_weights_int4_asymmetric_g64;
+CFX_API extern const cfx_quantizer_class
+    cfx_quantizer_weights_int4_asymmetric_g128;
 /* The inputs of linear layers in uint8 by the range that they have in a run, or
  * in int8 by the range of each row; weights in int8 by channel. */
 CFX_API extern const cfx_quantizer_class cfx_quantizer_dynamic;

@@ -131,7 +131,17 @@ static double scale_at(const choice *c, int64_t i)
 
 static int64_t zero_at(const choice *c, int64_t i)
 {
-    return ((const int64_t *)c->zero_point->data)[i];
+    cfx_dtype type = (cfx_dtype)c->zero_point->dtype;
+    return cfx_element_int(type, (const char *)c->zero_point->data +
+                                     (size_t)i * cfx_dtype_size(type));
+}
+
+static bool has_zeros(const choice *c)
+{
+    bool any = false;
+    for (int64_t i = 0; i < cfx_tensor_numel(c->zero_point) && !any; i++)
+        any = zero_at(c, i) != 0;
+    return any;
 }
 
 static cfx_node *quantize_value(cfx_pass_call *p, const choice *c)
@@ -288,8 +298,8 @@ static cfx_status pack(cfx_tensor **out, const cfx_tensor *t, cfx_error *err)
     return st;
 }
 
-/* The integers, packed if they are small, as rows of output channels; c->scale
- * gets a column for each group. */
+/* The integers, packed if they are small, as rows of output channels; scales and
+ * zero points get a column for each group, and these the type of the integers. */
 static cfx_status quantize_groups(choice *c, cfx_tensor **out, cfx_error *err)
 {
     cfx_scope s;
@@ -308,9 +318,10 @@ static cfx_status quantize_groups(choice *c, cfx_tensor **out, cfx_error *err)
     cfx_value y = cfx_quantize_per_channel_group(&s, x, scale, zero, least,
                                                  most, type, group);
     cfx_value back = cfx_dequantize_per_channel_group(
-        &s, y, scale, cfx_none(), least, most, type, group, float32);
+        &s, y, scale, zero, least, most, type, group, float32);
     back = cfx_transpose(&s, back, cfx_int(0), axis);
     y = cfx_contiguous(&s, y);
+    zero = cfx_to(&s, zero, type);
     cfx_status st = cfx_scope_status(&s, err);
     *out = NULL;
     if (!st && is_packed(c))
@@ -321,6 +332,8 @@ static cfx_status quantize_groups(choice *c, cfx_tensor **out, cfx_error *err)
         c->error = cfx_quantize__error(c->parameter, back.u.tensor);
         cfx_tensor_unref(c->scale);
         c->scale = cfx_tensor_ref(scale.u.tensor);
+        cfx_tensor_unref(c->zero_point);
+        c->zero_point = cfx_tensor_ref(zero.u.tensor);
     }
     cfx_scope_release(&s);
     return st;
@@ -359,21 +372,25 @@ static cfx_node *unpack(cfx_pass_call *p, const choice *c, cfx_node *packed)
 static cfx_node *quantize_by_groups(cfx_pass_call *p, choice *c)
 {
     cfx_tensor *t;
-    cfx_node *n = NULL, *scale = NULL;
+    cfx_node *n = NULL, *scale = NULL, *zero = NULL;
+    bool zeros = has_zeros(c);
     if (quantize_groups(c, &t, p->err))
         return NULL;
     if ((n = add_named(p, c, is_packed(c) ? "_packed_" : "_quantized_", t)) &&
-        (scale = add_named(p, c, "_scale_", c->scale)) && is_packed(c))
+        (scale = add_named(p, c, "_scale_", c->scale)) && zeros)
+        zero = add_named(p, c, "_zero_point_", c->zero_point);
+    if (n && scale && is_packed(c))
         n = unpack(p, c, n);
     cfx_tensor_unref(t);
-    if (!n || !scale)
+    if (!n || !scale || !zero != !zeros)
         return NULL;
-    n = call_function(
-        p, c, OP("dequantize_per_channel_group"),
-        CFX_ARGS(cfx_value_of_node(n), cfx_value_of_node(scale), cfx_none(),
-                 cfx_int(c->range.least), cfx_int(c->range.most),
-                 cfx_value_of_dtype(c->range.dtype), cfx_int(group_of(c)),
-                 cfx_value_of_dtype(CFX_F32)));
+    n = call_function(p, c, OP("dequantize_per_channel_group"),
+                      CFX_ARGS(cfx_value_of_node(n), cfx_value_of_node(scale),
+                               zero ? cfx_value_of_node(zero) : cfx_none(),
+                               cfx_int(c->range.least), cfx_int(c->range.most),
+                               cfx_value_of_dtype(c->range.dtype),
+                               cfx_int(group_of(c)),
+                               cfx_value_of_dtype(CFX_F32)));
     if (!n || !c->axis)
         return n;
     return call_function(
@@ -484,7 +501,8 @@ static cfx_status report(converter *v, const choice *c, bool equal)
         row.bytes_before = n * (int64_t)sizeof(float);
         row.bytes_after = equal ? 0 : n * row.bits / 8;
         if (!equal && group_of(c))
-            row.bytes_after += row.channels * (int64_t)sizeof(float);
+            row.bytes_after += row.channels *
+                               (int64_t)(sizeof(float) + has_zeros(c));
         else if (!equal && is_by_channel(c))
             row.bytes_after += row.channels *
                                (int64_t)(sizeof(float) + sizeof(int64_t));

@@ -335,34 +335,46 @@ const cfx_quantizer_class cfx_quantizer_weights = {
     .annotate = weights_annotate,
 };
 
-/* Quantizers of weights by groups differ in the size of the groups. */
-#define BY_GROUPS(n)                                                          \
-    static const cfx_quant_spec groups_##n[] = {                              \
-        {GROUPS, .group = n}, {GROUPS, .group = n, .axis = 1}};               \
-    static cfx_status int4_g##n##_annotate(                                   \
-        cfx_quantizer *q, const cfx_node *node, cfx_quant_mark *mark)         \
+static cfx_status by_groups(cfx_quantizer *q, const cfx_node *n,
+                            cfx_quant_mark *mark, const cfx_quant_spec *specs)
+{
+    const rule *r = rule_of(n);
+    if (r->role != LINEAR && r->role != TABLE)
+        return base_annotate(q, n, mark);
+    mark->weight = &specs[r->weight->axis];
+    return CFX_OK;
+}
+
+#define GROUPS(n, is_symmetric, of_axis)                                      \
     {                                                                         \
-        const rule *r = rule_of(node);                                        \
-        if (r->role != LINEAR && r->role != TABLE)                            \
-            return CFX_QUANTIZER_SUPER(&cfx_quantizer_weights_int4_g##n,      \
-                                       annotate)(q, node, mark);              \
-        mark->weight = &groups_##n[r->weight->axis];                          \
-        return CFX_OK;                                                        \
+        .observer = "PerGroupMinMaxObserver", .dtype = CFX_I8, .least = -8,   \
+        .most = 7, .symmetric = is_symmetric, .by_channel = true, .group = n, \
+        .axis = of_axis                                                       \
+    }
+
+/* Quantizers of weights by groups differ in the size of the groups, and in whether these
+ * have zero points. */
+#define BY_GROUPS(id, n, symmetric)                                           \
+    static cfx_status id##_annotate(cfx_quantizer *q, const cfx_node *node,   \
+                                    cfx_quant_mark *mark)                     \
+    {                                                                         \
+        static const cfx_quant_spec specs[] = {GROUPS(n, symmetric, 0),       \
+                                               GROUPS(n, symmetric, 1)};      \
+        return by_groups(q, node, mark, specs);                               \
     }                                                                         \
-    const cfx_quantizer_class cfx_quantizer_weights_int4_g##n = {             \
+    const cfx_quantizer_class cfx_quantizer_##id = {                          \
         .size = sizeof(cfx_quantizer_class),                                  \
-        .name = "weights_int4_g" #n,                                          \
+        .name = #id,                                                          \
         .super = &cfx_quantizer_base,                                         \
-        .annotate = int4_g##n##_annotate,                                     \
+        .annotate = id##_annotate,                                            \
     };
 
-#define GROUPS                                                                \
-    .observer = "PerGroupMinMaxObserver", .dtype = CFX_I8, .least = -8,       \
-    .most = 7, .symmetric = true, .by_channel = true
-
-BY_GROUPS(32)
-BY_GROUPS(64)
-BY_GROUPS(128)
+BY_GROUPS(weights_int4_g32, 32, true)
+BY_GROUPS(weights_int4_g64, 64, true)
+BY_GROUPS(weights_int4_g128, 128, true)
+BY_GROUPS(weights_int4_asymmetric_g32, 32, false)
+BY_GROUPS(weights_int4_asymmetric_g64, 64, false)
+BY_GROUPS(weights_int4_asymmetric_g128, 128, false)
 
 /* ---- In each run ---- */
 
@@ -445,6 +457,9 @@ static const cfx_quantizer_class *const classes[] = {
     &cfx_quantizer_weights_int4_g32,
     &cfx_quantizer_weights_int4_g64,
     &cfx_quantizer_weights_int4_g128,
+    &cfx_quantizer_weights_int4_asymmetric_g32,
+    &cfx_quantizer_weights_int4_asymmetric_g64,
+    &cfx_quantizer_weights_int4_asymmetric_g128,
     &cfx_quantizer_dynamic,
     &cfx_quantizer_dynamic_per_token,
     &cfx_quantizer_embedding,

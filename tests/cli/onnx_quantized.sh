@@ -68,6 +68,10 @@ written int8 'DequantizeLinear MatMul' --weights-only int8
 written int4 'DequantizeLinear block_size' --weights-only int4 --group 32
 said 'they are optimized' 0 '' "$cfx" optimize q.onnx -i "x=$images" -q -o o.fx
 said 'int4 is packed' 0 'packed_linear 1,' calls o.fx
+written asymmetric 'DequantizeLinear block_size' --weights-only int4 --asymmetric
+said 'zero points are optimized' 0 '' "$cfx" optimize q.onnx -i "x=$images" -q \
+    -o o.fx
+said 'they stay beside the weight' 0 'zero_point: %_zero_point_0' cat o.fx
 
 # Layers of rows are MatMul in ONNX, whose weight is (in, out).
 printf '# cfx 1\nNet()\n\nstate:\n    w: f32[32, 8]\n\ngraph():
@@ -75,7 +79,8 @@ printf '# cfx 1\nNet()\n\nstate:\n    w: f32[32, 8]\n\ngraph():
     %%w : [num_users=1] = get_attr[target=w]
     %%y : [num_users=1] = call_function[target=torch.matmul](args = (%%x, %%w), kwargs = {})
     return %%y\n' >rows.fx
-for how in --dynamic '--weights-only int8' '--weights-only int4 --group 32'; do
+for how in --dynamic '--weights-only int8' '--weights-only int4 --group 32' \
+    '--weights-only int4 --asymmetric'; do
     # shellcheck disable=SC2086
     said "$how of a product" 0 '^w +weight' "$cfx" quantize rows.fx $how \
         --random-weights 1 -o q.fx

@@ -228,6 +228,14 @@ said 'rounded to nearest' 0 '^output .* 27\.7  output$' rounded
 said 'for the inputs of the layer' 0 '^output .* 43\.9  output$' rounded --gptq
 said 'farther from the weight' 0 '^fc_weight +weight +int4 .* 15\.[0-9]+ %' \
     cat table
+said 'with zero points' 0 '^output .* 30\.3  output$' rounded --asymmetric
+said 'and for the inputs' 0 '^output .* 45\.5  output$' rounded --asymmetric --gptq
+said 'zero points take a byte' 0 '20480 -> 3360$' cat table
+said 'the graph has them' 0 'fc_weight_zero_point_0: i8\[10, 16\]' cat q.fx
+said 'they are packed' 0 '' "$cfx" optimize q.fx -i 'x=f32[360,1,8,8]' -q -o o.fx
+said 'with the weight' 0 '_zero_point_0: u8\[1, 2, 16, 4\]' cat o.fx
+said 'the result is near' 0 '^output .* 1[2-9][0-9]\.' "$cfx" diff q.fx o.fx \
+    -i "x=$images" --snr
 said 'in int8, too' 0 '' quantize --weights-only int8 --calibrate "$images" \
     --gptq
 said 'inputs are needed' 2 'calibrate FILE is missing' quantize \
@@ -514,6 +522,8 @@ said 'other integers' 2 'has to be int8 or int4' quantize --weights-only int2
 said 'other groups' 2 'has to be 32, 64 or 128' quantize --weights-only int4 \
     --group 48
 said 'groups of nothing' 2 'is for --weights-only int4' quantize --group 32
+said 'ranges of nothing' 2 'asymmetric is for --weights-only int4' quantize \
+    --weights-only int8 --asymmetric
 said 'a configuration that needs data' 1 'has seen no data' quantize --config \
     x.json
 

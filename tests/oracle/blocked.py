@@ -259,13 +259,19 @@ def blocked_winograd_conv2d(x, weight, bias=None, padding=(0, 0),
     return finished(y, post_ops)
 
 
-def scaled(weight, scale):
-    """(blocks, K, 16) of float32 from packed integers, scaled."""
+def integers(weight):
+    """(blocks, words, 16, of a word) from packed integers."""
     if weight.dim() != 4 or weight.shape[2:] != (BLOCK, 4):
         raise ValueError("forms")
     if weight.dtype == torch.uint8:  # two in a byte, 8 added
         weight = torch.stack((weight & 15, weight >> 4), -1).flatten(-2)
         weight = weight.to(torch.int8) - 8
+    return weight
+
+
+def scaled(weight, scale, zero=None):
+    """(blocks, K, 16) of float32 from packed integers, scaled."""
+    dtype, weight = weight.dtype, integers(weight)
     if scale.dim() == 1:
         scale = scale.unflatten(0, (-1, 1, BLOCK))
     groups, words = scale.shape[1], weight.shape[1]
@@ -273,28 +279,38 @@ def scaled(weight, scale):
             words % groups:
         raise ValueError("scale")
     # (blocks, words, 16, of a word) as (blocks, K, 16)
-    weight = weight.transpose(2, 3).flatten(1, 2)
-    return (weight.unflatten(1, (groups, weight.shape[1] // groups))
-            * scale.unsqueeze(2)).flatten(1, 2)
+    weight = weight.transpose(2, 3).flatten(1, 2).float()
+    weight = weight.unflatten(1, (groups, weight.shape[1] // groups))
+    if zero is not None:
+        if zero.dtype != dtype:
+            raise TypeError("zero_point")
+        zero = integers(zero)
+        if zero.shape[:2] != (scale.shape[0], -(-groups // zero.shape[3])):
+            raise ValueError("zero_point")
+        weight = weight - zero.transpose(2, 3).flatten(1, 2)[
+            :, :groups].unsqueeze(2)
+    return (weight * scale.unsqueeze(2)).flatten(1, 2)
 
 
-def packed_embedding(weight, indices, num_embeddings, scale):
+def packed_embedding(weight, indices, num_embeddings, scale, zero_point=None):
     if weight.dtype not in (torch.int8, torch.uint8):
         raise TypeError("integers")
     check_types(scale, scale)
-    table = scaled(weight, scale).transpose(1, 2).flatten(0, 1)
+    table = scaled(weight, scale, zero_point).transpose(1, 2).flatten(0, 1)
     if -(-num_embeddings // BLOCK) != weight.shape[0]:
         raise ValueError("rows")
     return row_major(F.embedding(indices, table[:num_embeddings]))
 
 
 def packed_linear(x, weight, out_features, bias=None, post_ops=(),
-                  scale=None):
+                  scale=None, zero_point=None):
     if (weight.dtype in (torch.int8, torch.uint8)) != (scale is not None):
         raise ValueError("scale")
+    if zero_point is not None and scale is None:
+        raise ValueError("zero_point")
     if scale is not None:
         check_types(x, x, bias, scale)
-        weight = scaled(weight, scale)
+        weight = scaled(weight, scale, zero_point)
     check_types(x, weight, bias)
     if weight.dtype == torch.bfloat16:
         if weight.dim() != 4:
@@ -428,6 +444,7 @@ for schema, function in (
          "count_include_pad=True, int? divisor_override=None) -> Tensor",
          blocked_avg_pool2d),
         ("packed_embedding(Tensor weight, Tensor indices, SymInt "
-         "num_embeddings, Tensor scale) -> Tensor", packed_embedding)):
+         "num_embeddings, Tensor scale, Tensor? zero_point=None) -> Tensor",
+         packed_embedding)):
     LIBRARY.define(schema)
     LIBRARY.impl(schema.split("(")[0], function, "CompositeExplicitAutograd")

@@ -131,6 +131,8 @@ HOW = {
     "rows": (["--quantizer", "dynamic_per_token"], set(), 30),
     "int8": (["--weights-only", "int8"], {"MatMulNBits"}, 30),
     "int4": (["--weights-only", "int4", "--group", "32"], {"MatMulNBits"}, 30),
+    "asymmetric": (["--weights-only", "int4", "--asymmetric"], {"MatMulNBits"},
+                   30),
 }
 
 

@@ -28,28 +28,27 @@ PATH = os.path.join(quantize.GOLDEN, "without_data.txt")
 OPS = torch.ops.quantized_decomposed
 
 
-def symmetric(weight, low, high):
+def ranges(weight, low, high, qscheme=torch.per_channel_symmetric):
     """Scales and zero points of the rows of a matrix."""
     observer = PerChannelMinMaxObserver(
-        dtype=torch.qint8, qscheme=torch.per_channel_symmetric, quant_min=low,
-        quant_max=high)
+        dtype=torch.qint8, qscheme=qscheme, quant_min=low, quant_max=high)
     observer(weight)
     return observer.calculate_qparams()
 
 
 def by_channel(weight):
-    scale, zero = symmetric(weight, -128, 127)
+    scale, zero = ranges(weight, -128, 127)
     args = (scale, zero, 0, -128, 127, torch.int8)
     return OPS.dequantize_per_channel(
         OPS.quantize_per_channel(weight, *args), *args)
 
 
-def by_groups(weight, group):
-    scale, zero = symmetric(weight.reshape(-1, group), -8, 7)
-    scale = scale.reshape(weight.shape[0], -1)
-    q = OPS.quantize_per_channel_group(
-        weight, scale, zero.reshape(scale.shape), -8, 7, torch.int8, group)
-    return OPS.dequantize_per_channel_group(q, scale, None, -8, 7, torch.int8,
+def by_groups(weight, group, qscheme=torch.per_channel_symmetric):
+    scale, zero = (t.reshape(weight.shape[0], -1) for t in ranges(
+        weight.reshape(-1, group), -8, 7, qscheme))
+    q = OPS.quantize_per_channel_group(weight, scale, zero, -8, 7, torch.int8,
+                                       group)
+    return OPS.dequantize_per_channel_group(q, scale, zero, -8, 7, torch.int8,
                                             group, torch.float32)
 
 
@@ -74,6 +73,10 @@ WAYS = {
     "dynamic": (nn.Linear, by_channel, by_run),
     "dynamic_per_token": (nn.Linear, by_channel, by_token),
     **{f"weights_int4_g{n}": (nn.Linear, lambda w, n=n: by_groups(w, n), None)
+       for n in (32, 64, 128)},
+    **{f"weights_int4_asymmetric_g{n}": (
+        nn.Linear,
+        lambda w, n=n: by_groups(w, n, torch.per_channel_affine), None)
        for n in (32, 64, 128)},
 }
 

@@ -5,7 +5,8 @@
  * The reference graph of a model with quantized weights has float operators whose
  * weight is dequantize_per_tensor, _per_channel or _per_channel_group of constants.
  * A weight is packed once for all its users, in 4 bits if its integers have no
- * more: a table that is also the weight of a linear layer stays one. Sums of
+ * more, its zero points beside it: a table that is also the weight of a linear layer
+ * stays one. Sums of
  * products are scaled by group, where the reference scales each weight, so that
  * results differ in their rounding.
  */
@@ -21,7 +22,8 @@
 typedef struct packer {
     cfx_pass_call *p;
     cfx_frozen frozen;
-    cfx_node_map weight, scale; /* get_attr nodes, of what is dequantized */
+    cfx_node_map weight, scale,
+        zero; /* get_attr nodes, of what is dequantized */
 } packer;
 
 /* Operators that take a weight, and the names of their parameters. */
@@ -45,6 +47,7 @@ typedef struct layer_call {
     const form *form;
     cfx_node *n, *x, *bias, *dequantize;
     cfx_tensor *q, *scale; /* new references; scale: NULL, one for all */
+    cfx_tensor *zero;      /* likewise; i8[rows, groups], or NULL */
     double one_scale;
     int64_t rows, depth, groups, q_row, q_column;
 } layer_call;
@@ -141,7 +144,7 @@ static bool fits_scale(layer_call *a)
 
 /* ---- Zero points ---- */
 
-/* A zero point for each scale, or one. */
+/* Zero points as the graph has them: one for each scale, or one for all. */
 typedef struct zero_points {
     cfx_tensor *all; /* a new reference; or NULL */
     int64_t one;
@@ -155,58 +158,127 @@ static cfx_status load_zeros(packer *k, const layer_call *a, zero_points *z,
     *z = (zero_points){.one = one.kind == CFX_INT ? one.u.i : 0};
     *found = !is_given(all) && (!one.kind || one.kind == CFX_INT);
     cfx_status st = load(k, all, CFX_I64, &z->all);
+    if (!st && !z->all)
+        st = load(k, all, CFX_I8, &z->all);
     if (z->all)
         *found = cfx_tensor_numel(z->all) == a->rows * a->groups;
     return st;
 }
 
-static int64_t zero_at(const layer_call *a, const zero_points *z, int64_t row,
-                       int64_t i)
+static int64_t zero_at(const zero_points *z, int64_t i)
 {
-    return z->all
-               ? ((const int64_t *)
-                      z->all->data)[row * a->groups + i * a->groups / a->depth]
-               : z->one;
+    return !z->all
+               ? z->one
+               : cfx_element_int(
+                     (cfx_dtype)z->all->dtype,
+                     (const char *)z->all->data +
+                         (size_t)i * cfx_dtype_size((cfx_dtype)z->all->dtype));
 }
 
-/* Replace the integers by those without their zero points, in rows; *found is false if
- * int8 does not hold them. */
-static cfx_status subtract_zeros(packer *k, layer_call *a,
-                                 const zero_points *z, bool *found)
+/* Least and most of some integers. */
+typedef struct span {
+    int64_t least, most;
+} span;
+
+static void widen(span *s, int64_t v)
+{
+    s->least = v < s->least ? v : s->least;
+    s->most = v > s->most ? v : s->most;
+}
+
+static const span nothing = {INT64_MAX, INT64_MIN};
+
+static bool is_within(span s, int64_t least, int64_t most)
+{
+    return s.least >= least && s.most <= most;
+}
+
+static int64_t stored_at(const layer_call *a, int64_t row, int64_t i)
+{
+    return cfx_element_int((cfx_dtype)a->q->dtype, (const char *)a->q->data +
+                                                       row * a->q_row +
+                                                       i * a->q_column);
+}
+
+/* How the weight is stored: its integers less those of `zeros`, or less `shift`. */
+typedef struct storing {
+    const zero_points *zeros; /* NULL: they stay beside the weight */
+    int64_t shift;
+} storing;
+
+/* Products take integers without zero points: these are subtracted from the integers
+ * where that leaves them as few bits. *found is false if int8 does not hold them. */
+static storing choose_storing(const layer_call *a, const zero_points *z,
+                              bool *found)
+{
+    span all = nothing, centered = nothing, zeros = {0, 0};
+    int64_t each = a->depth / a->groups;
+    for (int64_t row = 0; row < a->rows; row++)
+        for (int64_t i = 0; i < a->depth; i++) {
+            int64_t q = stored_at(a, row, i);
+            int64_t zero = zero_at(z, row * a->groups + i / each);
+            widen(&all, q);
+            widen(&centered, q - zero);
+            widen(&zeros, zero);
+        }
+    bool is_u8 = a->q->dtype == CFX_U8;
+    int64_t shift = !is_u8 ? 0 : all.most <= 15 ? 8 : 128;
+    bool half = is_within(all, shift - 8, shift + 7) &&
+                is_within(zeros, shift - 8, shift + 7);
+    if (is_within(centered, -8, 7) ||
+        (!half && is_within(centered, INT8_MIN, INT8_MAX)))
+        return (storing){.zeros = z};
+    *found = half || is_within(zeros, shift - 128, shift + 127);
+    return (storing){.shift = shift};
+}
+
+/* Replace the integers by int8 in rows. */
+static cfx_status store_integers(packer *k, layer_call *a, const storing *how)
 {
     const int64_t shape[] = {a->rows, a->depth};
-    cfx_dtype type = (cfx_dtype)a->q->dtype;
-    const char *from = a->q->data;
+    int64_t each = a->depth / a->groups;
     cfx_tensor *t;
     cfx_status st = cfx_tensor_new(&t, k->p->ctx, CFX_I8, 2, shape, k->p->err);
     if (st)
         return st;
     int8_t *to = t->data;
-    for (int64_t row = 0; row < a->rows && *found; row++)
-        for (int64_t i = 0; i < a->depth && *found; i++) {
-            int64_t at = row * a->q_row + i * a->q_column;
-            int64_t q = cfx_element_int(type, from + at);
-            q -= zero_at(a, z, row, i);
-            *found = q >= INT8_MIN && q <= INT8_MAX;
-            *to++ = (int8_t)q;
-        }
+    for (int64_t row = 0; row < a->rows; row++)
+        for (int64_t i = 0; i < a->depth; i++)
+            *to++ = (int8_t)(stored_at(a, row, i) -
+                             (how->zeros ? zero_at(how->zeros,
+                                                   row * a->groups + i / each)
+                                         : how->shift));
     cfx_tensor_unref(a->q);
     a->q = t;
     a->q_row = a->depth;
     a->q_column = 1;
+    return CFX_OK;
+}
+
+/* Keep the zero points that remain: i8[rows, groups]. */
+static cfx_status store_zeros(packer *k, layer_call *a, const zero_points *z,
+                              int64_t shift)
+{
+    const int64_t shape[] = {a->rows, a->groups};
+    cfx_status st = cfx_tensor_new(&a->zero, k->p->ctx, CFX_I8, 2, shape,
+                                   k->p->err);
+    for (int64_t i = 0; !st && i < a->rows * a->groups; i++)
+        ((int8_t *)a->zero->data)[i] = (int8_t)(zero_at(z, i) - shift);
     return st;
 }
 
-/* Products take integers without zero points. */
-static cfx_status center(packer *k, layer_call *a, bool *found)
+/* Let integers and zero points be int8. */
+static cfx_status store(packer *k, layer_call *a, bool *found)
 {
     zero_points z;
     cfx_status st = load_zeros(k, a, &z, found);
-    bool some = a->q->dtype == CFX_U8 || z.one;
-    for (int64_t i = 0; z.all && i < cfx_tensor_numel(z.all) && !some; i++)
-        some = ((const int64_t *)z.all->data)[i] != 0;
-    if (!st && *found && some)
-        st = subtract_zeros(k, a, &z, found);
+    if (!st && *found && (a->q->dtype == CFX_U8 || z.all || z.one)) {
+        storing how = choose_storing(a, &z, found);
+        if (*found)
+            st = store_integers(k, a, &how);
+        if (!st && *found && !how.zeros)
+            st = store_zeros(k, a, &z, how.shift);
+    }
     cfx_tensor_unref(z.all);
     return st;
 }
@@ -238,16 +310,10 @@ static cfx_status load_weight(packer *k, layer_call *a, bool *found)
     if (scale.kind != CFX_FLOAT)
         st = load(k, arg(d, "scales"), CFX_F32, &a->scale);
     *found = !st && fits_scale(a) && fits_bias(a);
-    return st || !*found ? st : center(k, a, found);
+    return st || !*found ? st : store(k, a, found);
 }
 
 /* ---- Packing ---- */
-
-static int at(const layer_call *a, int64_t row, int64_t i)
-{
-    const int8_t *q = a->q->data;
-    return q[row * a->q_row + i * a->q_column];
-}
 
 /* Integers in 4 bytes; 0: groups do not consist of them. */
 static int64_t together(const layer_call *a)
@@ -256,21 +322,40 @@ static int64_t together(const layer_call *a)
     bool half = a->depth % (8 * a->groups) == 0;
     for (int64_t i = 0; half && i < a->rows * a->depth; i++)
         half = q[i] >= -8 && q[i] <= 7;
+    for (int64_t i = 0; half && a->zero && i < a->rows * a->groups; i++) {
+        int8_t zero = ((const int8_t *)a->zero->data)[i];
+        half = zero >= -8 && zero <= 7;
+    }
     return half ? 8 : a->depth % (4 * a->groups) == 0 ? 4 : 0;
 }
 
-/* Write the weight in the form that ops/blocked/blocked_packed_weight.h describes, with zeros
- * for rows past the last. */
-static void fill_weight(const layer_call *a, int64_t n, uint8_t *to)
+/* A matrix of int8: rows of `depth` integers. */
+typedef struct matrix {
+    const int8_t *data;
+    int64_t rows, depth, row, column; /* row, column: strides */
+} matrix;
+
+static int64_t words_of(const matrix *m, int64_t n)
+{
+    return (m->depth + n - 1) / n;
+}
+
+/* Write it in the form that ops/blocked/blocked_packed_weight.h describes, with zeros past
+ * the last row and column. */
+static void fill(const matrix *m, int64_t n, uint8_t *to)
 {
     bool half = n == 8;
-    int64_t blocks = (a->rows + CFX_BLOCK - 1) / CFX_BLOCK;
+    int64_t blocks = (m->rows + CFX_BLOCK - 1) / CFX_BLOCK;
+    int64_t depth = words_of(m, n) * n;
     for (int64_t b = 0; b < blocks; b++)
-        for (int64_t i = 0; i < a->depth; i += n)
+        for (int64_t i = 0; i < depth; i += n)
             for (int64_t row = b * CFX_BLOCK; row < (b + 1) * CFX_BLOCK;
                  row++, to += 4)
                 for (int64_t j = 0; j < n; j++) {
-                    int q = row < a->rows ? at(a, row, i + j) : 0;
+                    bool within = row < m->rows && i + j < m->depth;
+                    int q = within
+                                ? m->data[row * m->row + (i + j) * m->column]
+                                : 0;
                     if (!half)
                         to[j] = (uint8_t)q;
                     else if (j % 2)
@@ -305,19 +390,35 @@ static cfx_status put(packer *k, const layer_call *a, const char *prefix,
              : p->err->code;
 }
 
-static cfx_status put_weight(packer *k, const layer_call *a, int64_t n)
+static cfx_status put_integers(packer *k, const layer_call *a, int64_t n,
+                               const char *prefix, const matrix *m,
+                               cfx_node_map *map)
 {
     cfx_tensor *t;
-    int64_t shape[] = {(a->rows + CFX_BLOCK - 1) / CFX_BLOCK, a->depth / n,
+    int64_t shape[] = {(m->rows + CFX_BLOCK - 1) / CFX_BLOCK, words_of(m, n),
                        CFX_BLOCK, 4};
     cfx_status st = cfx_tensor_new(&t, k->p->ctx, n == 8 ? CFX_U8 : CFX_I8, 4,
                                    shape, k->p->err);
     if (st)
         return st;
-    fill_weight(a, n, t->data);
-    st = put(k, a, n == 8 ? "_int4_" : "_int8_", t, &k->weight);
+    fill(m, n, t->data);
+    st = put(k, a, prefix, t, map);
     cfx_tensor_unref(t);
     return st;
+}
+
+static cfx_status put_weight(packer *k, const layer_call *a, int64_t n)
+{
+    const matrix m = {a->q->data, a->rows, a->depth, a->q_row, a->q_column};
+    return put_integers(k, a, n, n == 8 ? "_int4_" : "_int8_", &m, &k->weight);
+}
+
+static cfx_status put_zero(packer *k, const layer_call *a, int64_t n)
+{
+    if (!a->zero)
+        return CFX_OK;
+    const matrix m = {a->zero->data, a->rows, a->groups, a->groups, 1};
+    return put_integers(k, a, n, "_zero_point_", &m, &k->zero);
 }
 
 static cfx_status put_scale(packer *k, const layer_call *a)
@@ -341,21 +442,27 @@ static cfx_status put_scale(packer *k, const layer_call *a)
 
 static cfx_node *call_packed(packer *k, const layer_call *a)
 {
+    cfx_pass_call *p = k->p;
     cfx_value w = cfx_node_map_get(&k->weight, a->dequantize);
     cfx_value scale = cfx_node_map_get(&k->scale, a->dequantize);
+    cfx_value zero = cfx_node_map_get(&k->zero, a->dequantize);
     cfx_value x = cfx_value_of_node(a->x), rows = cfx_int(a->rows);
     cfx_value table[] = {w, x, rows, scale};
     cfx_value linear[] = {x, w, rows,
                           a->bias ? cfx_value_of_node(a->bias) : CFX_NOTHING};
-    if (a->form->rows)
-        return cfx_graph_call_function(
-            k->p->graph, "torch.ops.cfx.packed_embedding.default",
-            cfx_args_of(table, 4), k->p->err);
+    bool is_table = a->form->rows;
     cfx_node *y = cfx_graph_call_function(
-        k->p->graph, "torch.ops.cfx.packed_linear.default",
-        cfx_args_of(linear, a->bias ? 4 : 3), k->p->err);
-    return y && !cfx_node_update_kwarg(y, "scale", scale, k->p->err) ? y
-                                                                     : NULL;
+        p->graph,
+        is_table ? "torch.ops.cfx.packed_embedding.default"
+                 : "torch.ops.cfx.packed_linear.default",
+        is_table ? cfx_args_of(table, 4)
+                 : cfx_args_of(linear, a->bias ? 4 : 3),
+        p->err);
+    if (y && !is_table && cfx_node_update_kwarg(y, "scale", scale, p->err))
+        return NULL;
+    if (y && zero.kind && cfx_node_update_kwarg(y, "zero_point", zero, p->err))
+        return NULL;
+    return y;
 }
 
 static cfx_status replace(packer *k, const layer_call *a)
@@ -381,6 +488,8 @@ static cfx_status pack(packer *k, const layer_call *a)
         st = put_weight(k, a, n);
         if (!st)
             st = put_scale(k, a);
+        if (!st)
+            st = put_zero(k, a, n);
     }
     return st ? st : replace(k, a);
 }
@@ -398,6 +507,7 @@ static cfx_status pack_node(packer *k, cfx_node *n)
         st = pack(k, &a);
     cfx_tensor_unref(a.q);
     cfx_tensor_unref(a.scale);
+    cfx_tensor_unref(a.zero);
     return st;
 }
 
@@ -418,11 +528,13 @@ static cfx_status pack_quantized_run(cfx_pass_call *p)
     packer k = {.p = p};
     cfx_node_map_init(&k.weight, p->graph);
     cfx_node_map_init(&k.scale, p->graph);
+    cfx_node_map_init(&k.zero, p->graph);
     cfx_status st = cfx_frozen__init(&k.frozen, p);
     if (!st && !k.frozen.uses.unknown)
         st = pack_all(&k);
     cfx_node_map_release(&k.weight);
     cfx_node_map_release(&k.scale);
+    cfx_node_map_release(&k.zero);
     cfx_frozen__release(&k.frozen);
     return st || !p->changed
                ? st

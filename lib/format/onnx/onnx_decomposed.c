@@ -7,7 +7,8 @@
  * the quotient is within a rounding error of the middle between two integers.
  *
  * Integers of a weight are stored without their zero point where int8 holds them, since
- * products take those.
+ * products take those. Those of 4 bits in groups keep their zero points, which would take
+ * a fifth bit.
  */
 #include <math.h>
 
@@ -121,8 +122,10 @@ static int64_t scale_of(const qparams *q, const cfx_tensor *t, int64_t i)
                    : at / q->block * below + i % below;
 }
 
-/* The integers less their zero points, as int8; absent if it does not hold them all. */
-static cfx_value centered(onnx_node *n, const cfx_tensor *t, const qparams *q)
+/* The integers less their zero points, or without q less `shift`, as int8; absent if it
+ * does not hold them all. */
+static cfx_value centered(onnx_node *n, const cfx_tensor *t, const qparams *q,
+                          int64_t shift)
 {
     int64_t shape[CFX_MAX_RANK], count = cfx_tensor_numel(t);
     cfx_tensor *out;
@@ -133,7 +136,9 @@ static cfx_value centered(onnx_node *n, const cfx_tensor *t, const qparams *q)
         return cfx_none();
     cfx_value v = cfx_scope_take(n->s, cfx_value_of_tensor(out));
     for (int64_t i = 0; i < count; i++) {
-        int64_t zero = q->zero ? int_at(q->zero, scale_of(q, t, i)) : 0;
+        int64_t zero = !q        ? shift
+                       : q->zero ? int_at(q->zero, scale_of(q, t, i))
+                                 : 0;
         int64_t number = int_at(t, i) - zero;
         if (number < INT8_MIN || number > INT8_MAX)
             return CFX_NOTHING;
@@ -161,13 +166,14 @@ static range range_of(cfx_dtype type, int bits)
                    cfx_value_of_dtype(type)};
 }
 
-static cfx_value zero_points(onnx_node *n, const qparams *q)
+/* The zero points less `shift`. */
+static cfx_value zero_points(onnx_node *n, const qparams *q, int64_t shift)
 {
     size_t count = (size_t)cfx_tensor_numel(q->scale);
     int64_t *item = onnx_alloc(n->s, count, sizeof(*item));
 
     for (size_t i = 0; item && q->zero && i < count; i++)
-        item[i] = int_at(q->zero, (int64_t)i);
+        item[i] = int_at(q->zero, (int64_t)i) - shift;
     return item ? onnx_int_tensor(n->s, 1, count, item) : cfx_none();
 }
 
@@ -186,7 +192,8 @@ static cfx_value call(onnx_node *n, bool quantizes, cfx_value x,
     args[count++] = x;
     if (by_channel) {
         args[count++] = tensor(q->scale);
-        args[count++] = quantizes || q->zero ? zero_points(n, q) : cfx_none();
+        args[count++] = quantizes || q->zero ? zero_points(n, q, 0)
+                                             : cfx_none();
         args[count++] = cfx_int(q->axis);
     } else {
         args[count++] = cfx_float((double)*(const float *)q->scale->data);
@@ -206,17 +213,20 @@ static cfx_value call(onnx_node *n, bool quantizes, cfx_value x,
 
 /* Groups are in the rows of a matrix: one with blocks of its columns is transposed. */
 static cfx_value dequantize_groups(onnx_node *n, cfx_value x, const qparams *q,
-                                   const range *r)
+                                   int64_t shift, const range *r)
 {
-    cfx_value scale = tensor(q->scale);
+    cfx_value scale = tensor(q->scale), zero = cfx_none();
 
+    if (q->zero)
+        zero = cfx_reshape_as(n->s, zero_points(n, q, shift), scale);
     if (!q->axis) {
         x = onnx_transposed(n->s, x);
         scale = onnx_transposed(n->s, scale);
+        zero = q->zero ? onnx_transposed(n->s, zero) : zero;
     }
     cfx_value y = cfx_dequantize_per_channel_group(
-        n->s, x, scale, cfx_none(), r->least, r->most, r->type,
-        cfx_int(q->block), cfx_value_of_dtype(CFX_F32));
+        n->s, x, scale, zero, r->least, r->most, r->type, cfx_int(q->block),
+        cfx_value_of_dtype(CFX_F32));
     return q->axis ? y : cfx_t(n->s, y);
 }
 
@@ -231,7 +241,7 @@ static bool read_input(onnx_node *n, size_t i, const onnx_qparams *in,
     if (!onnx_is_byte(onnx_type_of(n, x)) || (t && cfx_tensor_numel(t) == 1) ||
         !read_qparams(n, x, in, q))
         return false;
-    /* Groups have no zero points, which int8 holds with integers of 4 bits. */
+    /* Groups of 8 bits have no zero points. */
     bool narrow = onnx_narrow_bits(onnx_marked_type(n->s, x));
     return q->axis < 0 || !q->block || (t && (!q->zero || narrow));
 }
@@ -265,14 +275,18 @@ cfx_value onnx_dequantized(onnx_node *n, size_t i, const onnx_qparams *in)
         return CFX_NOTHING;
     cfx_value x = onnx_stored_tensor(n, i);
     cfx_dtype type = onnx_type_of(n, x);
-    range r = range_of(type, onnx_narrow_bits(onnx_marked_type(n->s, x)));
-    cfx_value own = t && (q.zero || type == CFX_U8) ? centered(n, t, &q)
-                                                    : CFX_NOTHING;
+    int bits = onnx_narrow_bits(onnx_marked_type(n->s, x));
+    range r = range_of(type, bits);
+    bool grouped = q.axis >= 0 && q.block, keeps = grouped && q.zero && bits;
+    int64_t shift = keeps && type == CFX_U8 ? (int64_t)1 << (bits - 1) : 0;
+    cfx_value own = t && (q.zero || type == CFX_U8)
+                        ? centered(n, t, keeps ? NULL : &q, shift)
+                        : CFX_NOTHING;
     if (own.kind) {
         x = own;
-        q.zero = NULL;
-        r = range_of(CFX_I8, 0);
+        q.zero = keeps ? q.zero : NULL;
+        r = range_of(CFX_I8, keeps ? bits : 0);
     }
-    return q.axis >= 0 && q.block ? dequantize_groups(n, x, &q, &r)
-                                  : call(n, false, x, &q, &r);
+    return grouped ? dequantize_groups(n, x, &q, shift, &r)
+                   : call(n, false, x, &q, &r);
 }

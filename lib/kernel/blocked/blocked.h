@@ -36,6 +36,8 @@ typedef struct cfx_blocked_epilogue {
     const float *bias;  /* by channel, padded to whole blocks; or NULL */
     const float *scale; /* of integer weights: factors of the sums by channel,
                            padded to whole blocks, for each group */
+    const float *zero;  /* of integer weights: their zero points, packed as a
+                           weight whose depth is the groups; or NULL */
     const float *add;   /* an image like y; or NULL */
     bool add_narrow;    /* `add` is bfloat16 */
     bool narrow;        /* y is bfloat16 */
@@ -118,13 +120,14 @@ void cfx_blocked_avg_pool(cfx_context *ctx, const cfx_blocked_conv *c,
  * channels, if x is row-major), n[1] rows and n[2] columns of the window, and `steps`
  * elements of w, except the last `skip` in the last block; consecutive elements of x
  * are x_step apart. With integer weights n[2] counts the groups, each of whose sums
- * has its own scale. */
+ * has its own scale; if they have zero points, x_sums has the negative sum of each
+ * group of each pixel of x. */
 typedef struct cfx_blocked_tile {
     cfx_blocked_type type;
     int64_t pixels, blocks;
     int64_t n[3], steps, skip;
-    const float *x, *w;
-    int64_t x_pixel, x_at[3], x_step;
+    const float *x, *w, *x_sums;
+    int64_t x_pixel, x_at[3], x_step, x_sums_pixel;
     int64_t w_block, w_at[2]; /* w is without gaps from n[2] on */
     bool
         split; /* even and odd steps may have separate accumulators; false for a
@@ -133,7 +136,7 @@ typedef struct cfx_blocked_tile {
     const float *next;  /* prefetched into L2 meanwhile, */
     int64_t next_lines; /* so many cache lines for each column of the window */
     cfx_blocked_epilogue end; /* its pointers are those of this tile */
-    int64_t bias_block, scale_block, add_pixel, add_block;
+    int64_t bias_block, scale_block, zero_block, add_pixel, add_block;
     float *y;
     int64_t y_pixel, y_block;
 } cfx_blocked_tile;

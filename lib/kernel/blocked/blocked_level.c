@@ -189,6 +189,17 @@ CFX_FORCE_INLINE vf scale_of(const cfx_blocked_tile *t, int64_t k, int v)
                    v % BV * VF);
 }
 
+/* Vector v of the zero points of group k. */
+CFX_FORCE_INLINE vf zero_of(const cfx_blocked_type type,
+                            const cfx_blocked_tile *t, int64_t k, int v)
+{
+    const int64_t parts = parts_of(type);
+
+    return factor(type, (int)(k % parts),
+                  vf_load(t->end.zero + v / BV * t->zero_block +
+                          k / parts * CFX_BLOCK + v % BV * VF));
+}
+
 /* Bring the pixels of the next plane near. */
 CFX_FORCE_INLINE void fetch_pixels(const int pixels, const float *x,
                                    int64_t x_pixel)
@@ -294,11 +305,31 @@ CFX_FORCE_INLINE const float *run_steps(const cfx_blocked_type type,
     return w;
 }
 
+/* Subtract the products with the zero points of group k. */
+CFX_FORCE_INLINE void subtract_zeros(const cfx_blocked_type type,
+                                     const int pixels, const int blocks,
+                                     const cfx_blocked_tile *t, int64_t k,
+                                     tile_sums s)
+{
+    CFX_UNROLL
+    for (int v = 0; v < blocks * BV; v++) {
+        vf zero = zero_of(type, t, k, v);
+        CFX_UNROLL
+        for (int p = 0; p < pixels; p++)
+            s[0][p][v] = vf_fma(vf_set1(t->x_sums[p * t->x_sums_pixel + k]),
+                                zero, s[0][p][v]);
+    }
+}
+
 /* Add the sums of group k, times its scales, to y, and begin those of the next. */
-CFX_FORCE_INLINE void end_group(const int pixels, const int blocks,
-                                const int chains, const cfx_blocked_tile *t,
+CFX_FORCE_INLINE void end_group(const cfx_blocked_type type, const int pixels,
+                                const int blocks, const cfx_blocked_tile *t,
                                 int64_t k, tile_sums s, vf (*y)[4 * BV])
 {
+    const int chains = chains_of(type, pixels, blocks);
+
+    if (t->x_sums)
+        subtract_zeros(type, pixels, blocks, t, k, s);
     CFX_UNROLL
     for (int v = 0; v < blocks * BV; v++) {
         vf scale = scale_of(t, k, v);
@@ -340,8 +371,7 @@ CFX_FORCE_INLINE void sum_tile(const cfx_blocked_type type, const int pixels,
                 w = run_steps(type, pixels, blocks, t, t->steps - skip, x, w,
                               s);
                 if (is_grouped(type))
-                    end_group(pixels, blocks, chains_of(type, pixels, blocks),
-                              t, k, s, y);
+                    end_group(type, pixels, blocks, t, k, s, y);
                 w += skip * CFX_BLOCK;
             }
         }

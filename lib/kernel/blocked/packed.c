@@ -32,6 +32,7 @@ typedef struct packed {
     const cfx_context *ctx;
     const struct cfx_blocked_kernels *k;
     cfx_packed_product p;
+    const float *x_sums;   /* negative, of each row and group; or NULL */
     int64_t depth;         /* floats, or what 4 bytes hold, of a column of w */
     int64_t x_step;        /* elements of x for each of them */
     int64_t blocks;        /* of y, whole or not */
@@ -73,6 +74,8 @@ static void run_last(const struct cfx_blocked_kernels *k, cfx_blocked_tile t,
             memcpy(add[p], t.end.add + (i + p) * t.add_pixel, bytes);
         beside.pixels = n;
         k->tile(&beside);
+        if (t.x_sums)
+            beside.x_sums += n * t.x_sums_pixel;
         for (int64_t p = 0; p < n; p++)
             memcpy(t.y + (i + p) * t.y_pixel, y[p], bytes);
         beside.x += n * t.x_pixel;
@@ -110,12 +113,15 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
                           .x_pixel = row,
                           .x_at = {0, 0, steps / groups * v->x_step},
                           .x_step = v->x_step,
+                          .x_sums_pixel = p->groups,
                           .w = p->w + (a->block * v->depth + k) * CFX_BLOCK,
                           .w_block = v->depth * CFX_BLOCK,
                           .split = v->slice >= v->depth,
                           .end = {.lo = -INFINITY, .hi = INFINITY},
                           .bias_block = CFX_BLOCK,
                           .scale_block = p->groups * CFX_BLOCK,
+                          .zero_block = cfx_ceil_div(p->groups, v->x_step) *
+                                        CFX_BLOCK,
                           .add_pixel = p->columns,
                           .add_block = CFX_BLOCK,
                           .y = p->y + y,
@@ -130,6 +136,10 @@ static cfx_blocked_tile tile_at(const packed *v, const part *a, int64_t k)
         t.end.bias = p->end.bias + a->block * CFX_BLOCK;
     if (p->end.scale)
         t.end.scale = p->end.scale + a->block * t.scale_block;
+    if (v->x_sums) {
+        t.end.zero = p->end.zero + a->block * t.zero_block;
+        t.x_sums = v->x_sums + a->row * p->groups;
+    }
     if (k + v->slice >= v->depth) {
         t.end.lo = p->end.lo;
         t.end.hi = p->end.hi;
@@ -149,6 +159,8 @@ static void move(cfx_blocked_tile *t, const cfx_blocked_tile *of,
         t->end.bias += blocks * CFX_BLOCK;
     if (t->end.scale)
         t->end.scale += blocks * of->scale_block;
+    if (t->end.zero)
+        t->end.zero += blocks * of->zero_block;
 }
 
 /* Small batches are bound by weight bandwidth. Give a tile blocks that are far apart, so
@@ -163,6 +175,7 @@ static int64_t run_streams(const packed *v, const part *a,
     t.ahead = FAR_AHEAD * CFX_BLOCK;
     t.w_block *= n;
     t.scale_block *= n;
+    t.zero_block *= n;
     t.bias_block *= n;
     t.add_block *= n;
     t.y_block *= n;
@@ -280,12 +293,6 @@ static void cut(packed *v)
 
 /* ---- Pairs ---- */
 
-size_t cfx_packed_workspace(const cfx_packed_product *p)
-{
-    return p->type == CFX_BLOCKED_PAIRS
-               ? (size_t)(p->rows * p->depth) * sizeof(uint16_t)
-               : 0;
-}
 
 /* y[0..n), of bfloat16, = x[0..n) */
 static void to_bfloat16(cfx_context *ctx, void *y, const float *x, int64_t n)
@@ -298,6 +305,50 @@ static void to_bfloat16(cfx_context *ctx, void *y, const float *x, int64_t n)
     cfx_iter_add(&it, y, CFX_BF16)[0] = 1;
     cfx_iter_add(&it, (void *)(uintptr_t)x, CFX_F32)[0] = 1;
     cfx_copy(ctx, &it);
+}
+
+/* ---- Sums of groups ---- */
+
+typedef struct sums_job {
+    const float *x;
+    int64_t n; /* elements of a group, a multiple of 4 */
+    float *sum;
+} sums_job;
+
+static void run_sums(void *arg, int64_t begin, int64_t end, int worker)
+{
+    enum { LANES = 4 };
+    const sums_job *j = arg;
+
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        float s[LANES] = {0};
+        for (int64_t k = i * j->n; k < (i + 1) * j->n; k += LANES)
+            for (int lane = 0; lane < LANES; lane++)
+                s[lane] += j->x[k + lane];
+        j->sum[i] = -((s[0] + s[1]) + (s[2] + s[3]));
+    }
+}
+
+static void sum_groups(cfx_context *ctx, const cfx_packed_product *p,
+                       float *sum)
+{
+    enum { GRAIN = 1 << 16 };
+    sums_job j = {p->x, p->depth / p->groups, sum};
+
+    cfx_parallel_for(ctx, p->rows * p->groups,
+                     cfx_ceil_div(GRAIN, cfx_max64(j.n, 1)), run_sums, &j);
+}
+
+/* ---- Running ---- */
+
+size_t cfx_packed_workspace(const cfx_packed_product *p)
+{
+    if (p->has_zero)
+        return (size_t)(p->rows * p->groups) * sizeof(float);
+    return p->type == CFX_BLOCKED_PAIRS
+               ? (size_t)(p->rows * p->depth) * sizeof(uint16_t)
+               : 0;
 }
 
 /* How many elements of x belong to 4 bytes of w; two bfloat16 of x count as one. */
@@ -320,6 +371,10 @@ void cfx_packed_run(cfx_context *ctx, const cfx_packed_product *p,
     if (copies && p->depth > 0) {
         to_bfloat16(ctx, workspace, p->x, p->rows * p->depth);
         v.p.x = workspace;
+    }
+    if (p->end.zero) {
+        sum_groups(ctx, p, workspace);
+        v.x_sums = workspace;
     }
     v.x_step = step_of(p->type);
     v.depth = p->depth / (copies ? 2 : v.x_step);
@@ -358,14 +413,20 @@ static void unpack_row(const cfx_packed_table *t, int64_t row, float *y)
     enum { WORD = 4 };
     int64_t parts = step_of(t->type), words = t->depth / parts;
     int64_t each = t->depth / t->groups, block = row / CFX_BLOCK;
-    const uint8_t *w = t->w;
+    int64_t zero_words = cfx_ceil_div(t->groups, parts);
+    const uint8_t *w = t->w, *zero = t->zero;
     const float *scale = t->scale + block * t->groups * CFX_BLOCK +
                          row % CFX_BLOCK;
 
     w += (block * words * CFX_BLOCK + row % CFX_BLOCK) * WORD;
-    for (int64_t k = 0; k < t->depth; k += parts, w += WORD * CFX_BLOCK)
+    if (zero)
+        zero += (block * zero_words * CFX_BLOCK + row % CFX_BLOCK) * WORD;
+    for (int64_t k = 0; k < t->depth; k += parts, w += WORD * CFX_BLOCK) {
+        int64_t group = k / each, at = group / parts * WORD * CFX_BLOCK;
+        float z = zero ? unpack(t->type, zero + at, (int)(group % parts)) : 0;
         for (int i = 0; i < parts; i++)
-            y[k + i] = unpack(t->type, w, i) * scale[k / each * CFX_BLOCK];
+            y[k + i] = (unpack(t->type, w, i) - z) * scale[group * CFX_BLOCK];
+    }
 }
 
 static void run_rows(void *arg, int64_t begin, int64_t end, int worker)

@@ -12,7 +12,8 @@
  *                the first in its low half, each plus 8
  *
  * Integer weights have scales (columns / 16, groups, 16): one for each column and each
- * group of consecutive rows of w.
+ * group of consecutive rows of w. Their zero points, if they have any, are packed as a
+ * weight of the same type whose depth is the groups, rounded up.
  */
 #ifndef CFX_KERNEL_PACKED_H
 #define CFX_KERNEL_PACKED_H
@@ -25,6 +26,7 @@ typedef struct cfx_packed_product {
         groups; /* of integer weights, of a multiple of 4 rows (int8) or 8 (int4);
                        else 1 */
     cfx_blocked_type type;
+    bool has_zero; /* end.zero will be given: for workspaces */
     const float *x, *w;
     cfx_blocked_epilogue end; /* channels are columns */
     float *y;                 /* may be `end.add` */
@@ -42,6 +44,7 @@ typedef struct cfx_packed_table {
     cfx_blocked_type type; /* CFX_BLOCKED_INT8 or CFX_BLOCKED_INT4 */
     const void *w;
     const float *scale;
+    const void *zero; /* or NULL */
 } cfx_packed_table;
 
 /* y(n, depth): the rows of the table at the n indices, of type int32 or int64. Returns

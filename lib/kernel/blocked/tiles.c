@@ -63,6 +63,8 @@ static void move(cfx_blocked_tile *t, int64_t pixels)
     t->y += pixels * t->y_pixel;
     if (t->end.add)
         t->end.add += pixels * t->add_pixel;
+    if (t->x_sums)
+        t->x_sums += pixels * t->x_sums_pixel;
 }
 
 /* Let tile i of n prefetch its share of block i % blocks of the next weights. */

@@ -2,17 +2,19 @@
  * blocked_linear -- products of matrices with packed weights.
  *
  * shape   input (..., K), weight as packed_weight.h has it for N = out_features, with
- *         its scale, bias (out_features), a tensor that is added as the result: (...,
- *         out_features).
+ *         its scale and zero point, bias (out_features), a tensor that is added as the
+ *         result: (..., out_features).
  * cost    K multiply-adds for each element of the result; bias, 'add', each bound and
  *         the scale of each group an operation, the activation those of its
- *         operator. Columns that fill up the last block do not count. With weights
- *         of bfloat16 the peak is that of bfloat16.
+ *         operator. Zero points take an operation for each element of the input, and
+ *         two for each group. Columns that fill up the last block do not count. With
+ *         weights of bfloat16 the peak is that of bfloat16.
  */
 #include "ops/blocked/blocked_post_ops.h"
 #include "ops/blocked/blocked_packed_weight.h"
 
-CFX_PARAMS(params, INPUT, WEIGHT, OUT_FEATURES, BIAS, POST_OPS, SCALE);
+CFX_PARAMS(params, INPUT, WEIGHT, OUT_FEATURES, BIAS, POST_OPS, SCALE,
+           ZERO_POINT);
 
 static cfx_status check_weight(const cfx_call *call, const cfx_tensor *x,
                                const cfx_tensor *w, cfx_dim columns)
@@ -24,8 +26,11 @@ static cfx_status check_weight(const cfx_call *call, const cfx_tensor *x,
                            cfx_packed_depth(call, w)))
         st = cfx_call_fail(call, CFX_ESHAPE,
                            "input and weight differ in their features");
+    if (!st)
+        st = cfx_packed_check_scale(call, w, cfx_call_tensor(call, SCALE));
     return st ? st
-              : cfx_packed_check_scale(call, w, cfx_call_tensor(call, SCALE));
+              : cfx_packed_check_zero(call, w, cfx_call_tensor(call, SCALE),
+                                      cfx_call_tensor(call, ZERO_POINT));
 }
 
 static cfx_status linear_infer(cfx_call *call)
@@ -59,10 +64,17 @@ static void linear_cost(const cfx_call *call, cfx_cost *cost)
     cost->macs = cfx_dim_mul(call->env, y, cfx_packed_depth(call, w));
     cost->dtype = w->dtype == CFX_BF16 ? CFX_BF16 : CFX_F32;
     cfx_post_ops_cost(call, call->state, y, cost);
-    if (scale)
+    if (!scale)
+        return;
+    bool zero = cfx_call_has(call, ZERO_POINT);
+    cfx_dim groups = cfx_dim_mul(call->env, cfx_packed_groups(scale),
+                                 cfx_dim_int(zero ? 3 : 1));
+    cost->ops = cfx_dim_add(call->env, cost->ops,
+                            cfx_dim_mul(call->env, y, groups));
+    if (zero)
         cost->ops = cfx_dim_add(
             call->env, cost->ops,
-            cfx_dim_mul(call->env, y, cfx_packed_groups(scale)));
+            cfx_cost_numel(call, cfx_call_tensor(call, INPUT)));
 }
 
 static cfx_packed_product plan(const cfx_call *call)
@@ -76,6 +88,7 @@ static cfx_packed_product plan(const cfx_call *call)
         .depth = cfx_dim_value(cfx_packed_depth(call, w)),
         .groups = cfx_dim_value(cfx_packed_groups(scale)),
         .type = cfx_packed_type(call, w),
+        .has_zero = cfx_call_has(call, ZERO_POINT),
     };
 }
 
@@ -93,6 +106,8 @@ static cfx_status linear_run(cfx_call *call)
     p.end = cfx_post_ops_kernel(call, call->state);
     if (cfx_call_has(call, SCALE))
         p.end.scale = cfx_call_tensor(call, SCALE)->data;
+    if (p.has_zero)
+        p.end.zero = cfx_call_tensor(call, ZERO_POINT)->data;
     p.y = call->out[0]->data;
     cfx_packed_run(call->ctx, &p, call->work);
     return CFX_OK;
@@ -100,7 +115,7 @@ static cfx_status linear_run(cfx_call *call)
 
 const cfx_op cfx_op__packed_linear = {
     .schema =
-        "packed_linear(Tensor input, Tensor weight, SymInt out_features, Tensor? bias=None, any[] post_ops=[], Tensor? scale=None) -> Tensor",
+        "packed_linear(Tensor input, Tensor weight, SymInt out_features, Tensor? bias=None, any[] post_ops=[], Tensor? scale=None, Tensor? zero_point=None) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.packed_linear.default torch.ops.cfx.packed_linear",

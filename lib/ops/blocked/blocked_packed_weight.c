@@ -94,6 +94,31 @@ cfx_status cfx_packed_check_scale(const cfx_call *call, const cfx_tensor *w,
                      "the scale has neither one element for each feature of the weight's blocks nor the shape (N / 16, groups, 16), where groups divide the weights");
 }
 
+cfx_status cfx_packed_check_zero(const cfx_call *call, const cfx_tensor *w,
+                                 const cfx_tensor *scale,
+                                 const cfx_tensor *zero)
+{
+    cfx_shape_env *env = call->env;
+    if (!zero)
+        return CFX_OK;
+    if (!scale || zero->dtype != w->dtype)
+        return cfx_call_fail(call, scale ? CFX_EDTYPE : CFX_EINVAL,
+                             "expected zero points of integer weights, in %s",
+                             cfx_dtypes[w->dtype].name);
+    int64_t n = form_of(w)->weights;
+    cfx_dim words = cfx_dim_floordiv(
+        env, cfx_dim_add(env, cfx_packed_groups(scale), cfx_dim_int(n - 1)),
+        cfx_dim_int(n));
+    return has_form(call, zero) &&
+                   cfx_dim_eq(env, zero->shape[0], w->shape[0]) &&
+                   cfx_dim_eq(env, zero->shape[1], words)
+               ? CFX_OK
+               : cfx_call_fail(
+                     call, CFX_ESHAPE,
+                     "zero points have the form of a weight whose K is the groups of the scale, rounded up to %lld",
+                     (long long)n);
+}
+
 cfx_dim cfx_packed_groups(const cfx_tensor *scale)
 {
     return scale && scale->rank == 3 ? scale->shape[1] : cfx_dim_int(1);

@@ -9,7 +9,8 @@
  *               lower half, 8 added
  *
  * Integers have a scale of float32: (16 * ceil(N / 16)), or with groups of the K
- * that have their own, (ceil(N / 16), groups, 16). Not installed.
+ * that have their own, (ceil(N / 16), groups, 16). They may have zero points, one for
+ * each scale, in the form of a weight whose K is the groups, rounded up. Not installed.
  */
 #ifndef CFX_OPS_BLOCKED_PACKED_WEIGHT_H
 #define CFX_OPS_BLOCKED_PACKED_WEIGHT_H
@@ -29,6 +30,10 @@ cfx_status cfx_packed_check(const cfx_call *call, const cfx_tensor *w,
  * to have one, or must not; CFX_EDTYPE, CFX_ESHAPE. */
 cfx_status cfx_packed_check_scale(const cfx_call *call, const cfx_tensor *w,
                                   const cfx_tensor *scale);
+/* Check the zero points of a weight with a checked scale; NULL: none. Fails likewise. */
+cfx_status cfx_packed_check_zero(const cfx_call *call, const cfx_tensor *w,
+                                 const cfx_tensor *scale,
+                                 const cfx_tensor *zero);
 /* The groups of the K; 1 without a scale. */
 cfx_dim cfx_packed_groups(const cfx_tensor *scale);
 /* How kernels multiply a weight. */

@@ -1,14 +1,16 @@
 /*
  * blocked_table -- rows of a packed weight of integers, as an embedding reads them.
  *
- * shape   weight and scale as packed_weight.h has them for N = num_embeddings, of
- *         integers; indices (...), of int32 or int64: (..., K) of float32.
- * cost    a product for each element of the result. Reads the rows taken.
+ * shape   weight, scale and zero point as packed_weight.h has them for N =
+ *         num_embeddings, of integers; indices (...), of int32 or int64: (..., K) of
+ *         float32.
+ * cost    a product for each element of the result, and a difference with zero points.
+ *         Reads the rows taken.
  */
 #include "op/op_cost.h"
 #include "ops/blocked/blocked_packed_weight.h"
 
-CFX_PARAMS(params, WEIGHT, INDICES, NUM_EMBEDDINGS, SCALE);
+CFX_PARAMS(params, WEIGHT, INDICES, NUM_EMBEDDINGS, SCALE, ZERO_POINT);
 
 static cfx_status check_indices(const cfx_call *call, const cfx_tensor *index)
 {
@@ -37,6 +39,9 @@ static cfx_status packed_embedding_infer(cfx_call *call)
             call, w, cfx_value_dim(cfx_call_value(call, NUM_EMBEDDINGS)));
     if (!st)
         st = cfx_packed_check_scale(call, w, cfx_call_tensor(call, SCALE));
+    if (!st)
+        st = cfx_packed_check_zero(call, w, cfx_call_tensor(call, SCALE),
+                                   cfx_call_tensor(call, ZERO_POINT));
     if (st)
         return st;
     for (int i = 0; i < index->rank; i++)
@@ -58,6 +63,7 @@ static void packed_embedding_cost(const cfx_call *call, cfx_cost *cost)
     cfx_shape_env *env = call->env;
     const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
     const cfx_tensor *scale = cfx_call_tensor(call, SCALE);
+    const cfx_tensor *zero = cfx_call_tensor(call, ZERO_POINT);
     const cfx_tensor *index = cfx_call_tensor(call, INDICES);
     cfx_dim rows = cfx_cost_numel(call, index);
     cfx_dim words = cfx_dim_mul(env, w->shape[1], w->shape[3]);
@@ -69,12 +75,20 @@ static void packed_embedding_cost(const cfx_call *call, cfx_cost *cost)
             env, rows,
             cfx_dim_add(env, bytes_of(call, w, words),
                         bytes_of(call, scale, cfx_packed_groups(scale)))));
+    if (!zero)
+        return;
+    words = cfx_dim_mul(env, zero->shape[1], zero->shape[3]);
+    cost->ops = cfx_dim_mul(env, cost->ops, cfx_dim_int(2));
+    cost->bytes_read = cfx_dim_add(
+        env, cost->bytes_read,
+        bytes_of(call, zero, cfx_dim_mul(env, rows, words)));
 }
 
 static cfx_status packed_embedding_run(cfx_call *call)
 {
     const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
     const cfx_tensor *scale = cfx_call_tensor(call, SCALE);
+    const cfx_tensor *zero = cfx_call_tensor(call, ZERO_POINT);
     const cfx_tensor *index = cfx_call_tensor(call, INDICES);
     const cfx_packed_table t = {
         .rows = cfx_call_int(call, NUM_EMBEDDINGS),
@@ -83,6 +97,7 @@ static cfx_status packed_embedding_run(cfx_call *call)
         .type = cfx_packed_type(call, w),
         .w = w->data,
         .scale = scale->data,
+        .zero = zero ? zero->data : NULL,
     };
     int64_t bad = 0;
     return cfx_packed_rows(call->ctx, &t, call->out[0]->data,
@@ -96,7 +111,7 @@ static cfx_status packed_embedding_run(cfx_call *call)
 
 const cfx_op cfx_op__packed_embedding = {
     .schema =
-        "packed_embedding(Tensor weight, Tensor indices, SymInt num_embeddings, Tensor scale) -> Tensor",
+        "packed_embedding(Tensor weight, Tensor indices, SymInt num_embeddings, Tensor scale, Tensor? zero_point=None) -> Tensor",
     .params = params,
     .aliases =
         "torch.ops.cfx.packed_embedding.default torch.ops.cfx.packed_embedding",
