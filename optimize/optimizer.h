@@ -15,7 +15,7 @@
     "inline_subgraphs, inline_modules(types=[MultiheadAttention]), "          \
     "functionalize, dead_code, inline_numbers, remove_noops, "                \
     "fuse_layer_norm, recompose, "                                            \
-    "fuse_attention, remove_noops, common_subexpressions, "                   \
+    "fuse_attention, group_heads, remove_noops, common_subexpressions, "      \
     "fuse_conv_bn, fuse_linear_bn, fuse_gelu, lower_quantized, "              \
     "pack_quantized, constant_folding(quantized=True), "
 #define CFX_PASSES_AFTER_BLOCKS                                               \

@@ -40,6 +40,7 @@ libcfx_all_la_SOURCES += %reldir%/lower/lowering.c %reldir%/lower/lowering.h \
 
 # Fusion.
 libcfx_all_la_SOURCES += %reldir%/fuse_attention.c
+libcfx_all_la_SOURCES += %reldir%/group_heads.c
 libcfx_all_la_SOURCES += %reldir%/fuse_bn.c %reldir%/remove_noops.c \
 	%reldir%/merge_linears.c %reldir%/merge_matmul.c \
 	%reldir%/fuse_bias.c %reldir%/fuse_gelu.c \

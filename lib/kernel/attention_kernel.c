@@ -488,14 +488,72 @@ static bool sees_all(const cfx_attention *a)
     return true;
 }
 
-void cfx_attention_run(cfx_context *ctx, const cfx_attention *a,
-                       void *workspace)
+/* Is one of n bytes nonzero? */
+static bool any_set(const uint8_t *p, int64_t n)
+{
+    uint64_t eight;
+    int64_t i = 0;
+
+    for (; i + 8 <= n; i += 8) {
+        memcpy(&eight, p + i, sizeof(eight));
+        if (eight)
+            return true;
+    }
+    for (; i < n; i++)
+        if (p[i])
+            return true;
+    return false;
+}
+
+/* The columns up to the last that a row sees, at least one. The last rows see most,
+ * if the mask is causal. */
+static int64_t columns_shown(const cfx_attention *a)
+{
+    const int64_t *t = a->mask_stride;
+    const int64_t extents[] = {a->batch, a->heads, a->l};
+    int64_t n[3], shown = cfx_min64(a->s, 1);
+
+    for (int i = 0; i < 3; i++)
+        n[i] = t[i] == 0 ? cfx_min64(extents[i], 1) : extents[i];
+    for (int64_t i = n[0] * n[1] * n[2]; i-- > 0;) {
+        const uint8_t *row = (const uint8_t *)a->mask +
+                             i / n[2] / n[1] * t[0] + i / n[2] % n[1] * t[1] +
+                             i % n[2] * t[2];
+        if (!any_set(row + shown, a->s - shown))
+            continue;
+        int64_t last = a->s;
+        while (!row[last - 1])
+            last--;
+        shown = last;
+    }
+    return shown;
+}
+
+/* The attention without the columns behind those that any row sees, as in a cache that
+ * is not full, if it needs no more memory. */
+static cfx_attention without_hidden(const cfx_context *ctx,
+                                    const cfx_attention *a)
 {
     cfx_attention seen = *a;
 
-    if (a->mask && a->mask_bool && sees_all(a))
+    if (!a->mask || !a->mask_bool)
+        return seen;
+    if (a->mask_stride[3] == 1 && !a->weights)
+        seen.s = columns_shown(a);
+    if (seen.s < a->s &&
+        make_attention(ctx, &seen).priv > make_attention(ctx, a).priv)
+        seen.s = a->s;
+    if (sees_all(&seen))
         seen.mask = NULL;
+    return seen;
+}
+
+void cfx_attention_run(cfx_context *ctx, const cfx_attention *a,
+                       void *workspace)
+{
+    const cfx_attention seen = without_hidden(ctx, a);
     attention s = make_attention(ctx, &seen);
+
     s.work = workspace;
     for (int i = 0; i < cfx_context_threads(ctx); i++)
         *cache_of(&s, s.work + s.priv * (size_t)i) = (cache){.head = -1};
