@@ -18,7 +18,7 @@ uninstall-local: %reldir%/man/cfx.1
 # They are installed in a folder doc, so that their links are right there, too.
 chaptersdir = $(docdir)/doc
 dist_chapters_DATA = %reldir%/models.md %reldir%/shapes.md %reldir%/roofline.svg \
-	%reldir%/rewriting.md %reldir%/optimize.md %reldir%/quantize.md \
+	%reldir%/rewriting.md %reldir%/optimize.md %reldir%/quantize.md %reldir%/decoding.md \
 	%reldir%/library.md %reldir%/torch_fx.md %reldir%/text.md %reldir%/glossary.md \
 	%reldir%/limits.md %reldir%/architecture.md
 

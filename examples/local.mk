@@ -1,7 +1,7 @@
 # Programs that use the library; `make examples` builds only them.
 EXAMPLES = digits run-example count-flops swap swap-by-pattern \
 	conv-bn-fusion swap-by-edit swap-by-transformer decompose-relu \
-	own-module own-pass own-cost shapes-example embed
+	own-module own-pass own-cost shapes-example embed generate
 noinst_PROGRAMS += $(EXAMPLES)
 .PHONY: examples
 examples: $(EXAMPLES)
@@ -34,6 +34,9 @@ own_pass_LDADD = libcfx.la
 own_cost_SOURCES = %reldir%/own_cost.c
 own_cost_LDADD = libcfx.la
 
+generate_SOURCES = %reldir%/generate.c
+generate_LDADD = libcfx.la
+
 shapes_example_SOURCES = %reldir%/shapes.c
 shapes_example_LDADD = libcfx.la
 
@@ -46,7 +49,7 @@ BUILT_SOURCES += %reldir%/digits_model.h
 CLEANFILES += %reldir%/digits_model.h
 $(swap_by_pattern_OBJECTS) $(conv_bn_fusion_OBJECTS) \
 	$(decompose_relu_OBJECTS) $(own_module_OBJECTS) $(own_pass_OBJECTS) \
-	$(embed_OBJECTS): | $(BUILT_SOURCES)
+	$(embed_OBJECTS) $(generate_OBJECTS): | $(BUILT_SOURCES)
 
 %reldir%/digits_model.h: models/digits.fx models/digits.safetensors
 	$(AM_V_GEN)$(MKDIR_P) %reldir% && { \
@@ -64,4 +67,4 @@ dist_examples_DATA = %reldir%/digits.c %reldir%/run.c %reldir%/count_flops.c \
 	%reldir%/swap.c %reldir%/swap_by_pattern.c %reldir%/swap_by_edit.c \
 	%reldir%/swap_by_transformer.c %reldir%/conv_bn_fusion.c \
 	%reldir%/decompose_relu.c %reldir%/own_module.c %reldir%/own_pass.c %reldir%/own_cost.c \
-	%reldir%/shapes.c %reldir%/embed.c %reldir%/twice.c %reldir%/scale.c
+	%reldir%/shapes.c %reldir%/generate.c %reldir%/embed.c %reldir%/twice.c %reldir%/scale.c

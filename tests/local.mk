@@ -157,7 +157,7 @@ SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/quantize.sh \
 	%reldir%/cli/folder.sh %reldir%/cli/manual.sh %reldir%/cli/behaviours.sh \
 	%reldir%/cli/install.sh %reldir%/cli/limits.sh %reldir%/cli/literals.sh %reldir%/cli/patches.sh %reldir%/cli/docs.sh \
 	%reldir%/cli/html.sh \
-	%reldir%/cli/arrows.sh %reldir%/cli/symbols.sh %reldir%/cli/onnx.sh %reldir%/cli/onnx_quantized.sh %reldir%/cli/info.sh %reldir%/cli/pt2.sh %reldir%/cli/convert.sh \
+	%reldir%/cli/arrows.sh %reldir%/cli/symbols.sh %reldir%/cli/onnx.sh %reldir%/cli/onnx_quantized.sh %reldir%/cli/info.sh %reldir%/cli/pt2.sh %reldir%/cli/decoding.sh %reldir%/cli/convert.sh \
 	%reldir%/cli/opens.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
@@ -225,10 +225,12 @@ check-local: check-TESTS
 #   pt2      files of torch.export.save, of strict and decomposed exports, too;
 #            EXPORTS likewise
 #   pt2_write  what cfx convert writes for torch.export.load; EXPORTS likewise
+#   decoders what examples/generate.c makes of decoders of transformers
 CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
-	numbers symbols exports pt2 pt2_write counts devices opinfo quantize
+	numbers symbols exports pt2 pt2_write counts devices opinfo quantize \
+	decoders
 .PHONY: check-pytorch
-check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
+check-pytorch: cfx generate zoo/unpacked tests/graph_script tests/zoo_tests \
 		tests/case_tests
 	@status=0; python=$${PYTHON:-python3}; \
 	oracle=$(srcdir)/%reldir%/oracle; \
@@ -254,6 +256,7 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	exports) $$python $$oracle/exports.py ./cfx $(EXPORTS);; \
 	pt2) $$python $$oracle/pt2.py ./cfx $(EXPORTS);; \
 	pt2_write) $$python $$oracle/pt2_write.py ./cfx $(EXPORTS);; \
+	decoders) $$python $$oracle/decoders.py .;; \
 	counts) folder=$$(mktemp -d) && $$python $$oracle/counts.py $$folder && \
 		diff $(srcdir)/%reldir%/golden/counts/counts.txt \
 			$$folder/counts.txt; ended=$$?; rm -rf "$$folder"; \
