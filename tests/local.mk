@@ -171,11 +171,17 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; \
 	CFX_MACHINES=`cd '$(srcdir)' && pwd`/shapeprop/machines; \
 	export CFX_MACHINES; \
 	CFX_CACHES=$${CFX_CACHES:-32K,1M,32M}; export CFX_CACHES; \
-	CC='$(CC)'; export CC; \
+	CC='$(CC)'; export CC; PYTHON='$(PYTHON)'; export PYTHON; \
 	CFX_LDFLAGS='$(SANITIZE_FLAGS)'; export CFX_LDFLAGS; \
 	CFX_EMULATOR='$(CFX_EMULATOR)'; export CFX_EMULATOR; \
 	CK_FORK=$${CFX_EMULATOR:+no}; export CK_FORK; \
 	CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER;
+
+# The Python package.
+dist_check_SCRIPTS += %reldir%/python/python.sh
+TESTS += %reldir%/python/python.sh
+EXTRA_DIST += %reldir%/python/test_model.py %reldir%/python/test_torch.py \
+	%reldir%/python/test_docs.py
 
 # The zoo, unpacked once.
 check_DATA = zoo/unpacked

@@ -13,6 +13,12 @@ void cfx_context_cancel(cfx_context *ctx)
     atomic_store_explicit(&ctx->cancelled, 1, memory_order_relaxed);
 }
 
+void cfx_context_resume(cfx_context *ctx)
+{
+    ctx = ctx->parent;
+    atomic_store_explicit(&ctx->cancelled, 0, memory_order_relaxed);
+}
+
 static bool is_cancelled(const cfx_context *ctx)
 {
     return atomic_load_explicit(&ctx->cancelled, memory_order_relaxed);

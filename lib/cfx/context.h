@@ -92,6 +92,9 @@ CFX_API const char *cfx_cpu_name(cfx_cpu cpu);
  * safe in a signal handler. */
 CFX_API void cfx_context_cancel(cfx_context *ctx);
 
+/* Let a context that was cancelled be used again. Never fails. */
+CFX_API void cfx_context_resume(cfx_context *ctx);
+
 /* CFX_OK, or CFX_ECANCEL or CFX_ELIMIT when work must stop. */
 CFX_API cfx_status cfx_context_check(cfx_context *ctx, cfx_error *err);
 

@@ -172,16 +172,28 @@ CFX_API size_t cfx_tensor_format_type(const cfx_tensor *t, char *buf,
 CFX_API cfx_status cfx_tensor_print(char **out, size_t *size,
                                     const cfx_tensor *t, cfx_error *err);
 
-/* DLPack, both ways, without a copy (CPU only). `managed` is a DLManagedTensor
- * of <dlpack.h>'s layout, version 0.x or 1.x of the standard. An imported
- * tensor is released with its last view. */
+/*
+ * DLPack, both ways, without a copy (CPU only). The structures are those of
+ * <dlpack.h>, versions 0.x (DLManagedTensor) and 1.x (the others).
+ */
+struct DLTensor;
 struct DLManagedTensor;
+struct DLManagedTensorVersioned;
 CFX_API cfx_status cfx_tensor_to_dlpack(struct DLManagedTensor **out,
                                         const cfx_tensor *t, cfx_error *err);
+CFX_API cfx_status
+cfx_tensor_to_dlpack_versioned(struct DLManagedTensorVersioned **out,
+                               const cfx_tensor *t, cfx_error *err);
+/* The memory is released with the last view; also if this function fails. */
 CFX_API cfx_status cfx_tensor_from_dlpack_take(cfx_tensor **out,
                                                cfx_context *ctx,
                                                struct DLManagedTensor *managed,
                                                cfx_error *err);
+/* Like cfx_tensor_from, for memory that a DLTensor describes. `d` is only read. */
+CFX_API cfx_status cfx_tensor_from_dltensor(cfx_tensor **out, cfx_context *ctx,
+                                            const struct DLTensor *d,
+                                            void (*release)(void *user),
+                                            void *user, cfx_error *err);
 
 CFX_END_DECLS
 

@@ -17,7 +17,10 @@ static const DLDataType dl_types[CFX_NDTYPES] = {
 /* ---- Export ---- */
 
 typedef struct lent {
-    DLManagedTensor managed;
+    union {
+        DLManagedTensor plain;
+        DLManagedTensorVersioned versioned;
+    } managed;
     cfx_tensor *tensor;
     int64_t extents[]; /* shape, then strides */
 } lent;
@@ -27,48 +30,79 @@ static size_t lent_size(int rank)
     return sizeof(lent) + 2 * (size_t)rank * sizeof(int64_t);
 }
 
-static void lent_delete(DLManagedTensor *managed)
+static void lent_free(lent *l)
 {
-    lent *l = managed->manager_ctx;
     cfx_tensor *t = l->tensor;
 
     cfx_free(t->ctx, l, lent_size(t->rank));
     cfx_tensor_unref(t);
 }
 
-cfx_status cfx_tensor_to_dlpack(DLManagedTensor **out, const cfx_tensor *t,
-                                cfx_error *err)
+static void plain_delete(DLManagedTensor *managed)
+{
+    lent_free(managed->manager_ctx);
+}
+
+static void versioned_delete(DLManagedTensorVersioned *managed)
+{
+    lent_free(managed->manager_ctx);
+}
+
+static cfx_status lend(lent **out, DLTensor *d, const cfx_tensor *t,
+                       cfx_error *err)
 {
     int rank = t->rank;
 
-    *out = NULL;
     if (cfx_tensor_is_meta(t))
         return cfx_fail(err, CFX_EINVAL, "a meta tensor has nothing to share");
     lent *l = cfx_alloc(t->ctx, lent_size(rank));
     if (!l)
         return cfx_fail(err, CFX_ENOMEM, "no memory to share a tensor");
-    *l = (lent){
-        .tensor = cfx_tensor_ref(t),
-        .managed =
-            {
-                .dl_tensor =
-                    {
-                        .data = t->data,
-                        .device = {DL_CPU, 0},
-                        .ndim = rank,
-                        .dtype = dl_types[t->dtype],
-                        .shape = l->extents,
-                        .strides = l->extents + rank,
-                    },
-                .manager_ctx = l,
-                .deleter = lent_delete,
-            },
-    };
+    l->tensor = cfx_tensor_ref(t);
     for (int i = 0; i < rank; i++) {
         l->extents[i] = cfx_tensor_size(t, i);
         l->extents[rank + i] = cfx_tensor_stride(t, i);
     }
-    *out = &l->managed;
+    *d = (DLTensor){
+        .data = t->data,
+        .device = {DL_CPU, 0},
+        .ndim = rank,
+        .dtype = dl_types[t->dtype],
+        .shape = l->extents,
+        .strides = l->extents + rank,
+    };
+    *out = l;
+    return CFX_OK;
+}
+
+cfx_status cfx_tensor_to_dlpack(DLManagedTensor **out, const cfx_tensor *t,
+                                cfx_error *err)
+{
+    DLTensor d;
+    lent *l;
+    cfx_status st = lend(&l, &d, t, err);
+
+    *out = NULL;
+    if (st)
+        return st;
+    l->managed.plain = (DLManagedTensor){d, l, plain_delete};
+    *out = &l->managed.plain;
+    return CFX_OK;
+}
+
+cfx_status cfx_tensor_to_dlpack_versioned(DLManagedTensorVersioned **out,
+                                          const cfx_tensor *t, cfx_error *err)
+{
+    DLTensor d;
+    lent *l;
+    cfx_status st = lend(&l, &d, t, err);
+
+    *out = NULL;
+    if (st)
+        return st;
+    l->managed.versioned = (DLManagedTensorVersioned){
+        {DL_MAJOR, DL_MINOR}, l, versioned_delete, 0, d};
+    *out = &l->managed.versioned;
     return CFX_OK;
 }
 
@@ -136,22 +170,30 @@ static cfx_status check(const DLTensor *d, cfx_error *err)
     return CFX_OK;
 }
 
-cfx_status cfx_tensor_from_dlpack_take(cfx_tensor **out, cfx_context *ctx,
-                                       DLManagedTensor *managed,
-                                       cfx_error *err)
+cfx_status cfx_tensor_from_dltensor(cfx_tensor **out, cfx_context *ctx,
+                                    const DLTensor *d,
+                                    void (*release)(void *user), void *user,
+                                    cfx_error *err)
 {
-    const DLTensor *d = &managed->dl_tensor;
     cfx_dtype dtype = CFX_F32;
     cfx_status st;
     size_t bytes;
 
     *out = NULL;
     if ((st = check(d, err)) || (st = find_dtype(&dtype, d->dtype, err))) {
-        give_back(managed);
+        release(user);
         return st;
     }
     reach_of(&bytes, d, cfx_dtype_size(dtype));
     char *data = d->data ? (char *)d->data + d->byte_offset : NULL;
     return cfx_tensor_from(out, ctx, dtype, d->ndim, d->shape, d->strides,
-                           data, bytes, give_back, managed, err);
+                           data, bytes, release, user, err);
+}
+
+cfx_status cfx_tensor_from_dlpack_take(cfx_tensor **out, cfx_context *ctx,
+                                       DLManagedTensor *managed,
+                                       cfx_error *err)
+{
+    return cfx_tensor_from_dltensor(out, ctx, &managed->dl_tensor, give_back,
+                                    managed, err);
 }

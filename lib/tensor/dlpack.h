@@ -50,4 +50,19 @@ typedef struct DLManagedTensor {
     void (*deleter)(struct DLManagedTensor *self); /* may be NULL */
 } DLManagedTensor;
 
+typedef struct DLPackVersion {
+    uint32_t major, minor;
+} DLPackVersion;
+
+enum { DL_MAJOR = 1, DL_MINOR = 1 };
+enum { DL_FLAG_READ_ONLY = 1 };
+
+typedef struct DLManagedTensorVersioned {
+    DLPackVersion version;
+    void *manager_ctx;
+    void (*deleter)(struct DLManagedTensorVersioned *self); /* may be NULL */
+    uint64_t flags;
+    DLTensor dl_tensor;
+} DLManagedTensorVersioned;
+
 #endif

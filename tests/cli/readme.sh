@@ -11,7 +11,8 @@ trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 cd "$top"
 chapters="README.md doc/models.md doc/shapes.md doc/rewriting.md doc/optimize.md
-          doc/quantize.md doc/decoding.md doc/library.md doc/torch_fx.md doc/text.md"
+          doc/quantize.md doc/decoding.md doc/python.md doc/library.md
+          doc/torch_fx.md doc/text.md"
 
 ok() { passed=$((passed + 1)); }
 not_ok() { failed=$((failed + 1)); echo "not ok: $*"; }

@@ -322,6 +322,8 @@ TEST_CASE(check_tells_that_work_was_cancelled)
     cfx_context_cancel(ctx);
     ck_assert_int_eq(cfx_context_check(ctx, &err), CFX_ECANCEL);
     ck_assert_str_eq(err.text, "cancelled");
+    cfx_context_resume(ctx);
+    ck_assert_int_eq(cfx_context_check(ctx, NULL), CFX_OK);
 }
 
 TEST_CASE(check_tells_that_time_is_up)

@@ -295,6 +295,31 @@ TEST_CASE(dlpack_goes_out_and_comes_back)
     cfx_tensor_unref(back);
 }
 
+static void give_back(void *user)
+{
+    DLManagedTensorVersioned *managed = user;
+    managed->deleter(managed);
+}
+
+TEST_CASE(versioned_dlpack_goes_out_and_comes_back)
+{
+    cfx_tensor *t = new_tensor(CFX_BF16, "4,5"), *back;
+    struct DLManagedTensorVersioned *managed;
+
+    ck_assert_int_eq(cfx_tensor_to_dlpack_versioned(&managed, t, &err),
+                     CFX_OK);
+    ck_assert_uint_eq(managed->version.major, 1);
+    ck_assert_uint_eq(managed->flags, 0);
+    ck_assert_int_eq(cfx_tensor_from_dltensor(&back, ctx, &managed->dl_tensor,
+                                              give_back, managed, &err),
+                     CFX_OK);
+    ck_assert_ptr_eq(back->data, t->data);
+    cfx_tensor_unref(t);
+    ck_assert_int_eq(back->dtype, CFX_BF16);
+    assert_strides(back, "5,1");
+    cfx_tensor_unref(back);
+}
+
 static void dl_delete(DLManagedTensor *self)
 {
     released++;

@@ -1,0 +1,36 @@
+"""Values of cfx that have no counterpart in the C API of Python."""
+
+import collections
+import functools
+import sys
+
+
+@functools.lru_cache(None)
+def _class(name, fields):
+    return collections.namedtuple(name.rpartition(".")[2], fields,
+                                  module=name.rpartition(".")[0])
+
+
+def named(name, fields, items):
+    """A named tuple, such as torch.return_types.topk."""
+    return _class(name, fields)(*items)
+
+
+def name(text):
+    """torch.float32, device('cpu') and the like: PyTorch's own where it is there."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return text
+    if text.startswith("torch."):
+        return getattr(torch, text[6:], text)
+    if text.startswith("device("):
+        return torch.device(text.split("'")[1])
+    return text
+
+
+def slice(start, stop, step):
+    return __builtins__["slice"](start, stop, step)
+
+
+def range(start, stop, step):
+    return __builtins__["range"](start, stop, step)

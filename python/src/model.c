@@ -1,0 +1,383 @@
+/*
+ * model -- a GraphModule that Python calls.
+ *
+ * A call takes an interpreter that no thread uses, or makes one, so that several
+ * threads may call a model at a time. The Python class (cfx/__init__.py) adds what
+ * needs no C.
+ */
+#include "py.h"
+
+#include <stdlib.h>
+
+struct py_walk {
+    cfx_interp it;
+    struct py_walk *next;
+};
+
+static py_model *downcast(PyObject *self)
+{
+    return (py_model *)(void *)self;
+}
+
+cfx_context *py_model_context(const py_model *m)
+{
+    return cfx_module_context(m->gm);
+}
+
+PyObject *py_model_new_take(PyTypeObject *cls, cfx_module *gm)
+{
+    PyObject *o = PyType_GenericAlloc(cls, 0);
+
+    if (!o) {
+        cfx_module_unref(gm);
+        return NULL;
+    }
+    downcast(o)->gm = gm;
+    downcast(o)->writes = -1;
+    return o;
+}
+
+static void drop_walks(py_model *m)
+{
+    while (m->idle) {
+        struct py_walk *w = m->idle;
+        m->idle = w->next;
+        cfx_interp_release(&w->it);
+        free(w);
+    }
+}
+
+static void dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = PyType_GetSlot(type, Py_tp_free);
+
+    drop_walks(downcast(self));
+    cfx_module_unref(downcast(self)->gm);
+    release(self);
+    Py_DECREF((PyObject *)type);
+}
+
+/* ---- Calls ---- */
+
+static struct py_walk *take_walk(py_model *m)
+{
+    struct py_walk *w = m->idle;
+    cfx_error err = {0};
+
+    if (w) {
+        m->idle = w->next;
+        return w;
+    }
+    w = calloc(1, sizeof(*w));
+    if (!w) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    cfx_status st = cfx_interp_init(&w->it, &cfx_interp_base, m->gm, &err);
+    if (!st)
+        return w;
+    cfx_interp_release(&w->it);
+    free(w);
+    py_fail(st, &err);
+    return NULL;
+}
+
+/* Memory that may not be written is copied for a graph that could write to it. */
+static int find_writes(py_model *m)
+{
+    cfx_error err = {0};
+
+    for (const cfx_node *n = cfx_graph_first(cfx_graph_module_graph(m->gm));
+         n && m->writes < 1; n = cfx_node_next(n)) {
+        cfx_effects e;
+        cfx_status st = cfx_node_effects(n, &e, &err);
+        if (st) {
+            py_fail(st, &err);
+            return -1;
+        }
+        m->writes = e.writes || e.input_writes;
+    }
+    m->writes = m->writes > 0;
+    return 0;
+}
+
+static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    py_model *m = downcast(self);
+    py_kind kind = {0};
+    py_inputs in = {0};
+    cfx_value result = CFX_NOTHING;
+    cfx_error err;
+    py_run run;
+    PyObject *out = NULL;
+    struct py_walk *w = m->writes < 0 && find_writes(m) ? NULL : take_walk(m);
+
+    if (!w)
+        return NULL;
+    cfx_error_clear(&err);
+    if (!py_inputs_bind(&in, m, args, kwargs, &kind)) {
+        py_run_begin(&run, py_model_context(m));
+        cfx_status st = cfx_interp_run(&w->it, in.value, in.n, &result, &err);
+        if (py_run_end(&run, st) || st)
+            py_fail(st, &err);
+        else
+            out = py_value_export(result, &kind);
+        cfx_value_unref(result);
+    }
+    w->next = m->idle;
+    m->idle = w;
+    py_inputs_release(&in);
+    py_kind_clear(&kind);
+    return out;
+}
+
+/* ---- Loading ---- */
+
+static PyObject *load(PyObject *cls, PyObject *args)
+{
+    const char *weights;
+    PyObject *path, *random;
+    int threads, assume_defaults, no_weights;
+    cfx_error err = {0};
+    cfx_module *gm;
+    py_run run;
+
+    if (!PyArg_ParseTuple(args, "O&zOppi", PyUnicode_FSConverter, &path,
+                          &weights, &random, &assume_defaults, &no_weights,
+                          &threads))
+        return NULL;
+    cfx_load_options how = {.size = sizeof(how),
+                            .weights = weights,
+                            .no_weights = no_weights,
+                            .random_weights = random != Py_None,
+                            .assume_defaults = assume_defaults};
+    if (how.random_weights)
+        how.seed = PyLong_AsUnsignedLongLong(random);
+    cfx_context *ctx = PyErr_Occurred() ? NULL : py_context(threads);
+    if (!ctx) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    py_run_begin(&run, ctx);
+    cfx_status st = cfx_model_load(&gm, ctx, PyBytes_AsString(path), &how,
+                                   &err);
+    int stopped = py_run_end(&run, st);
+    if (st)
+        cfx_fail_at(&err, "%s", PyBytes_AsString(path));
+    Py_DECREF(path);
+    return st || stopped ? py_fail(st, &err)
+                         : py_model_new_take((PyTypeObject *)cls, gm);
+}
+
+static PyObject *parse(PyObject *cls, PyObject *args)
+{
+    const char *text, *name;
+    Py_ssize_t len;
+    int threads;
+    cfx_error err = {0};
+    cfx_module *gm;
+
+    if (!PyArg_ParseTuple(args, "s#si", &text, &len, &name, &threads))
+        return NULL;
+    cfx_context *ctx = py_context(threads);
+    if (!ctx)
+        return NULL;
+    cfx_status st = cfx_parse_model(&gm, ctx, text, (size_t)len, name, &err);
+    return st ? py_fail(st, &err) : py_model_new_take((PyTypeObject *)cls, gm);
+}
+
+static PyObject *copy(PyObject *self, PyObject *unused)
+{
+    cfx_error err = {0};
+    cfx_module *gm;
+    cfx_status st = cfx_module_copy(&gm, downcast(self)->gm, &err);
+
+    (void)unused;
+    return st ? py_fail(st, &err) : py_model_new_take(Py_TYPE(self), gm);
+}
+
+/* ---- State ---- */
+
+static int put_state(PyObject *dict, cfx_module *m, const cfx_state *s,
+                     const py_kind *kind)
+{
+    char path[1024];
+    size_t len = cfx_module_path(m, path, sizeof(path));
+    PyObject *key = PyUnicode_FromFormat("%s%s%s", path, len ? "." : "",
+                                         s->name);
+    PyObject *v = key ? py_tensor_export_take(cfx_tensor_ref(s->tensor), kind)
+                      : NULL;
+    int st = v ? PyDict_SetItem(dict, key, v) : -1;
+
+    Py_XDECREF(key);
+    Py_XDECREF(v);
+    return st;
+}
+
+static PyObject *state(PyObject *self, PyObject *unused)
+{
+    cfx_module *root = downcast(self)->gm;
+    PyObject *dict = PyDict_New();
+
+    (void)unused;
+    for (cfx_module *m = root; m && dict; m = cfx_module_next(m, root)) {
+        for (size_t i = 0; i < cfx_module_nstate(m) && dict; i++) {
+            const cfx_state *s = cfx_module_state_at(m, i);
+            if (s->tensor && put_state(dict, m, s, NULL))
+                Py_CLEAR(dict);
+        }
+    }
+    return dict;
+}
+
+/* Share a tensor as a parameter or buffer. */
+static PyObject *set_state(PyObject *self, PyObject *args)
+{
+    py_model *m = downcast(self);
+    const char *path, *name;
+    cfx_error err = {0};
+    cfx_tensor *t;
+    PyObject *o;
+
+    if (!PyArg_ParseTuple(args, "ssO", &path, &name, &o))
+        return NULL;
+    cfx_module *owner = cfx_module_at(m->gm, path);
+    if (!owner)
+        return PyErr_Format(PyExc_LookupError, "there is no module '%s'",
+                            path);
+    int found = py_tensor_import(&t, py_model_context(m), o, NULL, false);
+    if (!found)
+        PyErr_SetString(PyExc_TypeError, "a parameter has to be a tensor");
+    if (found <= 0)
+        return NULL;
+    cfx_status st = cfx_module_set(owner, name, t, &err);
+    cfx_tensor_unref(t);
+    drop_walks(m);
+    if (st)
+        return py_fail(st, &err);
+    Py_RETURN_NONE;
+}
+
+/* ---- What it is ---- */
+
+static PyObject *graph(PyObject *self, void *closure)
+{
+    (void)closure;
+    return py_graph_new(downcast(self)->gm);
+}
+
+static PyObject *code(PyObject *self, void *closure)
+{
+    (void)closure;
+    return py_print(cfx_print_code,
+                    cfx_graph_module_graph(downcast(self)->gm));
+}
+
+static PyObject *text(PyObject *self, void *closure)
+{
+    py_text to = {0};
+    cfx_error err = {0};
+    cfx_status st = cfx_model_print(py_sink(&to), downcast(self)->gm, true,
+                                    &err);
+
+    (void)closure;
+    return py_text_take(&to, st, &err);
+}
+
+static PyObject *repr(PyObject *self)
+{
+    py_text to = {0};
+    cfx_error err = {0};
+    cfx_status st = cfx_print_modules(py_sink(&to), downcast(self)->gm, &err);
+
+    return py_text_take(&to, st, &err);
+}
+
+static PyObject *shape_text(cfx_value v)
+{
+    py_text to = {0};
+    cfx_error err = {0};
+
+    if (cfx_value_is_absent(v))
+        Py_RETURN_NONE;
+    cfx_status st = cfx_print_shape(py_sink(&to), v, false, &err);
+    return py_text_take(&to, st, &err);
+}
+
+static PyObject *inputs(PyObject *self, void *closure)
+{
+    cfx_model_inputs in = {0};
+    cfx_error err = {0};
+    cfx_status st = cfx_model_inputs_list(&in, downcast(self)->gm, NULL, &err);
+    PyObject *dict = st ? py_fail(st, &err) : PyDict_New();
+
+    (void)closure;
+    for (size_t i = 0; i < in.n && dict; i++) {
+        PyObject *v = shape_text(in.item[i].type);
+        if (!v || PyDict_SetItemString(dict, in.item[i].name, v))
+            Py_CLEAR(dict);
+        Py_XDECREF(v);
+    }
+    cfx_model_inputs_release(&in);
+    return dict;
+}
+
+static PyObject *threads(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(
+        cfx_context_threads(py_model_context(downcast(self))));
+}
+
+/* ---- The type ---- */
+
+static PyMethodDef methods[] = {
+    {"_load", load, METH_VARARGS | METH_CLASS, NULL},
+    {"_parse", parse, METH_VARARGS | METH_CLASS, NULL},
+    {"_set_state", set_state, METH_VARARGS, NULL},
+    {"_save", py_model_save, METH_VARARGS, NULL},
+    {"_shapes", py_model_shapes, METH_VARARGS, NULL},
+    {"_roofline", py_model_roofline, METH_VARARGS, NULL},
+    {"_transform", py_model_transform, METH_VARARGS, NULL},
+    {"_optimize", py_model_optimize, METH_VARARGS, NULL},
+    {"_quantize", py_model_quantize, METH_VARARGS, NULL},
+    {"copy", copy, METH_NOARGS,
+     "A copy of the model that shares its tensors."},
+    {"state", state, METH_NOARGS,
+     "Parameters and buffers by name, as cfx.Tensors on the model's memory."},
+    {0},
+};
+
+static PyGetSetDef members[] = {
+    {"graph", graph, NULL, "The graph, as torch.fx has it.", NULL},
+    {"code", code, NULL, "The Python code of the graph.", NULL},
+    {"text", text, NULL, "The model file's text.", NULL},
+    {"inputs", inputs, NULL,
+     "The inputs by name, and the types and shapes that the model declares.",
+     NULL},
+    {"threads", threads, NULL, "The number of threads that it runs on.", NULL},
+    {0},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, dealloc}, {Py_tp_call, call},      {Py_tp_repr, repr},
+    {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "cfx._cfx.Model",
+    .basicsize = sizeof(py_model),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
+             Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = slots,
+};
+
+int py_model_init(PyObject *module)
+{
+    PyTypeObject *type = (PyTypeObject *)PyType_FromSpec(&spec);
+    int st = type ? PyModule_AddType(module, type) : -1;
+
+    Py_XDECREF((PyObject *)type);
+    return st;
+}
