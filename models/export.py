@@ -13,7 +13,6 @@ torch.export lifts) are all there.  doc/text.md is its specification.
 import inspect
 import os
 
-import safetensors.torch
 import torch
 from torch import fx, nn
 from torch.ao.nn import quantized
@@ -25,7 +24,8 @@ DTYPES = {
     torch.float32: "f32", torch.float64: "f64", torch.float16: "f16",
     torch.bfloat16: "bf16", torch.bool: "b8", torch.uint8: "u8",
     torch.int8: "i8", torch.int16: "i16", torch.int32: "i32",
-    torch.int64: "i64",
+    torch.int64: "i64", torch.complex64: "c64", torch.complex128: "c128",
+    torch.uint16: "u16", torch.uint32: "u32", torch.uint64: "u64",
 }
 CONSTANTS = (torch.dtype, torch.memory_format, torch.layout)
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList,
@@ -227,31 +227,42 @@ def state_of(gm):
     return state
 
 
+def put_state(out, state):
+    if state:
+        out.append("state:\n")
+        out += [f"    {name}: {type_of(t)} {kind}\n"
+                for name, (t, kind) in state.items()]
+        out.append("\n")
+
+
 def save(tensors, path):
     """Each under its own name, also those that share memory."""
+    import safetensors.torch
     safetensors.torch.save_file(
         {k: v.detach().clone(memory_format=torch.contiguous_format)
          for k, v in tensors.items()}, path)
     os.chmod(path, 0o644)
 
 
+def text_of(gm):
+    """The text of a GraphModule, its state and the tensors among arguments."""
+    values, state, out = Values(), state_of(gm), ["# cfx 1\n"]
+    put_module(out, values, gm, "")
+    out.append("\n\n")
+    put_state(out, state)
+    put_graphs(out, values, gm)
+    return "".join(out), {name: t for name, (t, _) in state.items()}, \
+        values.tensors
+
+
 def export(model, path):
     """Write PATH.fx and PATH.safetensors; traces what is no GraphModule."""
     gm = (model if isinstance(model, fx.GraphModule)
           else fx.symbolic_trace(model))
-    values, state, out = Values(), state_of(gm), ["# cfx 1\n"]
-    put_module(out, values, gm, "")
-    out.append("\n\n")
-    if state:
-        out.append("state:\n")
-        out += [f"    {name}: {type_of(t)} {kind}\n"
-                for name, (t, kind) in state.items()]
-        out.append("\n")
-    put_graphs(out, values, gm)
+    text, state, tensors = text_of(gm)
     with open(path + ".fx", "w", encoding="utf-8") as file:
-        file.write("".join(out))
-    save({name: t for name, (t, _) in state.items()} | values.tensors,
-         path + ".safetensors")
+        file.write(text)
+    save(state | tensors, path + ".safetensors")
     return gm
 
 

@@ -31,6 +31,14 @@ def load(path, weights=None, *, random_weights=None, assume_defaults=False,
                        no_weights, threads)
 
 
+def __getattr__(name):
+    """What needs PyTorch is imported when it is first used."""
+    if name in ("from_fx", "from_exported", "compile"):
+        import importlib
+        return getattr(importlib.import_module("cfx.capture"), name)
+    raise AttributeError(f"module 'cfx' has no attribute {name!r}")
+
+
 def _message(warning, text):
     """What cfx has to say beside results."""
     if warning:

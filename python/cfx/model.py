@@ -109,7 +109,7 @@ class Model(_cfx.Model):
         It takes other shapes, too.  `tune` is a time in seconds in which
         algorithms are measured.  `bfloat16` and `int8_weights` change results.
         """
-        return self._optimize(inputs, named, bfloat16, int8_weights, tune)
+        return self._derived(self._optimize(inputs, named, bfloat16, int8_weights, tune))
 
     def quantize(self, batches=(), quantizer="x86", *, gptq=False):
         """A quantized model, calibrated on batches of inputs.
@@ -117,14 +117,18 @@ class Model(_cfx.Model):
         A batch is an input, a tuple of inputs or a dict of named ones.
         cfx.quantizers() lists the quantizers; those of weights need no batches.
         """
-        return self._quantize([_batch(b) for b in batches], quantizer, gptq)
+        return self._derived(self._quantize([_batch(b) for b in batches], quantizer, gptq))
 
     def transform(self, *passes, reverse=False, steps=1):
         """A model that passes rewrote: "fuse_conv_bn", "decompose(op=gelu)".
 
         cfx.passes() lists them.
         """
-        return self._transform(", ".join(passes), reverse, steps)
+        return self._derived(self._transform(", ".join(passes), reverse, steps))
+
+    def _derived(self, model):
+        vars(model).update(vars(self))
+        return model
 
     def save(self, path, *inputs, **named):
         """Write the model in the format of the path's suffix.

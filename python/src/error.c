@@ -31,14 +31,13 @@ static PyObject *builtin_of(cfx_status st)
     }
 }
 
-/* CFX_ESHAPE is ShapeError; the short words of C are written out. */
+/* CFX_ESHAPE is ShapeError. Short words of C are written out, and none is the name
+ * of a builtin exception. */
 static void class_name(char *buf, size_t size, const char *status)
 {
-    static const char *const words[][2] = {{"NOMEM", "Memory"},
-                                           {"INVAL", "Invalid"},
-                                           {"IO", "File"},
-                                           {"ATTR", "Attribute"},
-                                           {"DTYPE", "DType"}};
+    static const char *const words[][2] = {
+        {"NOMEM", "OutOfMemory"}, {"INVAL", "Invalid"}, {"IO", "File"},
+        {"NAME", "NotFound"},     {"ATTR", "Attr"},     {"DTYPE", "DType"}};
     const char *word = status + strlen("CFX_E");
 
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {

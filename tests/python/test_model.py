@@ -195,7 +195,7 @@ class Rewrites(unittest.TestCase):
         np.testing.assert_array_equal(same(self.x), y)
         self.assertEqual(str(self.m.graph), before)
         self.assertIn("fuse_conv_bn", cfx.passes())
-        with self.assertRaises(cfx.NameError):
+        with self.assertRaises(cfx.NotFoundError):
             self.m.transform("no_such_pass")
         with self.assertRaises(LookupError):
             self.m.quantize([self.x], "none")
