@@ -9,7 +9,8 @@ PYTHON_SOURCES = %reldir%/src/py.h %reldir%/src/exchange.h \
 	%reldir%/src/report.c %reldir%/src/rewrite.c
 PYTHON_MODULES = %reldir%/cfx/__init__.py %reldir%/cfx/__main__.py \
 	%reldir%/cfx/_values.py %reldir%/cfx/model.py \
-	%reldir%/cfx/capture.py %reldir%/cfx/export.py
+	%reldir%/cfx/capture.py %reldir%/cfx/export.py \
+	%reldir%/cfx/torch_backend.py
 EXTRA_DIST += $(PYTHON_MODULES) %reldir%/README.md %reldir%/backend.py \
 	pyproject.toml
 

@@ -181,7 +181,8 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; \
 dist_check_SCRIPTS += %reldir%/python/python.sh
 TESTS += %reldir%/python/python.sh
 EXTRA_DIST += %reldir%/python/test_model.py %reldir%/python/test_torch.py \
-	%reldir%/python/test_docs.py %reldir%/python/test_capture.py
+	%reldir%/python/test_docs.py %reldir%/python/test_capture.py \
+	%reldir%/python/test_compile.py
 
 # The zoo, unpacked once.
 check_DATA = zoo/unpacked

@@ -49,11 +49,17 @@ def from_fx(gm, *, threads=0):
 # ------------------------------------------------------------------- programs
 
 
+def dtype_text(dtype):
+    if dtype not in DTYPES:
+        raise TypeError(f"cfx has no tensors of {dtype}")
+    return DTYPES[dtype]
+
+
 def shape_text(t):
     """The type, shape and strides of a FakeTensor, over its symbols."""
     def extents(sizes):
         return ", ".join(str(s) for s in sizes)
-    return f"{DTYPES[t.dtype]}[{extents(t.shape)}][{extents(t.stride())}]cpu"
+    return f"{dtype_text(t.dtype)}[{extents(t.shape)}][{extents(t.stride())}]cpu"
 
 
 def _limit(v):
@@ -77,13 +83,14 @@ class Program:
         self.lines.append(f"    %{node.name} : [num_users=0] = "
                           f"get_attr[target={path}]\n")
 
-    def input(self, node, target):
+    def input(self, node, target, declared=True):
+        """An input of the model, which accepts only what the graph declares."""
         v = node.meta.get("val")
         annotation = ""
-        if isinstance(v, torch.Tensor):
+        if declared and isinstance(v, torch.Tensor):
             annotation = f'Tensor "{shape_text(v)}"'
         meta = f" meta = {{'range_constraints': {self.ranges!r}}}" \
-            if self.ranges else ""
+            if declared and self.ranges else ""
         self.ranges = {}
         self.lines.append(f"    %{node.name} : {annotation}[num_users=0] = "
                           f"placeholder[target={target}]{meta}\n")

@@ -102,6 +102,20 @@ static int find_writes(py_model *m)
     return 0;
 }
 
+/* Resolve operators and bind arguments, which a first call does otherwise. */
+static PyObject *prepare(PyObject *self, PyObject *unused)
+{
+    py_model *m = downcast(self);
+    struct py_walk *w = take_walk(m);
+
+    (void)unused;
+    if (!w)
+        return NULL;
+    w->next = m->idle;
+    m->idle = w;
+    Py_RETURN_NONE;
+}
+
 static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     py_model *m = downcast(self);
@@ -335,6 +349,7 @@ static PyObject *threads(PyObject *self, void *closure)
 static PyMethodDef methods[] = {
     {"_load", load, METH_VARARGS | METH_CLASS, NULL},
     {"_parse", parse, METH_VARARGS | METH_CLASS, NULL},
+    {"_prepare", prepare, METH_NOARGS, NULL},
     {"_set_state", set_state, METH_VARARGS, NULL},
     {"_save", py_model_save, METH_VARARGS, NULL},
     {"_shapes", py_model_shapes, METH_VARARGS, NULL},

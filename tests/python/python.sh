@@ -13,6 +13,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/cfx"
 ln -s "$top"/python/cfx/*.py "$module" "$work/cfx"
+# What pip writes of the package: torch.compile finds the backend there.
+mkdir "$work/cfx-0.dist-info"
+printf 'Metadata-Version: 2.1\nName: cfx\nVersion: 0\n' \
+    >"$work/cfx-0.dist-info/METADATA"
+sed -n '/^\[project.entry-points/,/^$/{s/project.entry-points.//;s/"//g;p;}' \
+    "$top/pyproject.toml" >"$work/cfx-0.dist-info/entry_points.txt"
 export CFX_TOP="$top" CFX_MACHINES="$top/shapeprop/machines" PATH="$bin:$PATH"
 export PYTHONPATH="$work" PYTHONDONTWRITEBYTECODE=1
 export LD_LIBRARY_PATH="$bin/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
