@@ -13,9 +13,9 @@
 
 struct quantize_options {
     cli_list calibrate, batch_axis;
-    const char *quantizer, *config, *weights_only, *min_snr;
+    const char *quantizer, *config, *weights_only, *min_snr, *observer;
     int batch, keep_float, group;
-    bool quiet, sensitivity, dynamic, gptq, asymmetric;
+    bool quiet, sensitivity, dynamic, gptq, asymmetric, correct_bias;
 };
 
 static const cli_option options[] = {
@@ -46,6 +46,12 @@ static const cli_option options[] = {
     {CLI_FLAG, 0, "gptq", NULL,
      "round the weights of linear layers so that errors compensate each other on the calibration data",
      offsetof(struct quantize_options, gptq)},
+    {CLI_TEXT, 0, "observer", "NAME",
+     "choose ranges of activations by HistogramObserver (default: the least squared error), MinMaxObserver, MovingAverageMinMaxObserver, PercentileObserver (99.99 %) or EntropyObserver",
+     offsetof(struct quantize_options, observer)},
+    {CLI_FLAG, 0, "correct-bias", NULL,
+     "add to the biases of layers the mean errors of their results on the calibration data",
+     offsetof(struct quantize_options, correct_bias)},
     {CLI_TEXT, 0, "config", "FILE",
      "choose the quantizer of each node by JSON: global, object_type, module_name_regex, module_name",
      offsetof(struct quantize_options, config)},
@@ -77,7 +83,8 @@ static cfx_status quantize_without_data(cfx_module *gm, cfx_quantizer *q,
 /* Prepare, calibrate and convert; *prepared is a copy of the model before
  * converting, for the errors. */
 static cfx_status quantize(cfx_module *gm, cfx_quantizer *q, cli_batches *b,
-                           bool gptq, cfx_quant_report *report, cfx_error *err)
+                           const struct quantize_options *o,
+                           cfx_quant_report *report, cfx_error *err)
 {
     cfx_module *prepared = NULL;
     const cfx_quant_data data = cli_batches_all(b);
@@ -90,8 +97,10 @@ static cfx_status quantize(cfx_module *gm, cfx_quantizer *q, cli_batches *b,
         st = cfx_quantize_calibrate(gm, &data, err);
     if (!st)
         st = cfx_module_copy(&prepared, gm, err);
-    if (!st && gptq)
+    if (!st && o->gptq)
         st = cfx_quantize_gptq(gm, &data, err);
+    if (!st && o->correct_bias)
+        st = cfx_quantize_correct_bias(gm, &data, err);
     if (!st)
         st = cfx_quantize_convert(gm, report, err);
     if (!st)
@@ -256,6 +265,8 @@ static bool only_ranks(const struct job *j)
 static cfx_status rewrite(struct job *j, cfx_error *err)
 {
     cfx_quantizer *q = j->config ? j->config : &j->q;
+    if (j->o->observer)
+        q->activations = cfx_find_activations(j->o->observer);
     const cli_batching cut = {&j->o->calibrate, &j->o->batch_axis,
                               j->o->batch};
     bool has_data = j->o->calibrate.n > 0;
@@ -271,7 +282,7 @@ static cfx_status rewrite(struct job *j, cfx_error *err)
         q = &j->partial.base;
     }
     if (!st && has_data && !only_ranks(j))
-        st = quantize(j->gm, q, &j->batches, j->o->gptq, &j->report, err);
+        st = quantize(j->gm, q, &j->batches, j->o, &j->report, err);
     return st;
 }
 
@@ -410,13 +421,18 @@ static const char *check_options(const struct quantize_options *o)
     bool x86 = !o->config &&
                (by == &cfx_quantizer_x86 || by == &cfx_quantizer_x86_all);
     double least;
+    if (o->observer && !cfx_find_activations(o->observer))
+        return "--observer has to be HistogramObserver, MinMaxObserver, MovingAverageMinMaxObserver, PercentileObserver or EntropyObserver";
+    if (o->observer && !x86 && !o->config)
+        return "--observer is for the quantizers x86 and x86_all";
     if (o->min_snr && !cli_read_decibels(o->min_snr, &least))
         return "--min-snr takes a number of decibels";
     if (o->min_snr && o->gptq)
         return "--min-snr measures weights that are rounded to nearest, --gptq rounds them otherwise: give one of them";
     if (o->min_snr && o->keep_float)
         return "--min-snr and --keep-float choose what stays float: give one of them";
-    if ((o->sensitivity || keeps_float(o) || o->gptq || x86) &&
+    if ((o->sensitivity || keeps_float(o) || o->gptq || o->correct_bias ||
+         x86) &&
         !o->calibrate.n)
         return "--calibrate FILE is missing: data to calibrate with";
     return NULL;

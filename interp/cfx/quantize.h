@@ -105,6 +105,9 @@ struct cfx_quantizer_class {
 /* Derived structs begin with this one. */
 struct cfx_quantizer {
     const cfx_quantizer_class *cls;
+    /* Of inputs and results whose range is not fixed, for x86 and x86_all; NULL:
+     * HistogramObserver. */
+    const cfx_quant_spec *activations;
     cfx_error *err; /* of the call in progress */
 };
 
@@ -221,6 +224,11 @@ CFX_API const cfx_quantizer_class *cfx_find_quantizer(const char *name);
 /* Class i of them, or NULL if there are fewer. Never fails. */
 CFX_API const cfx_quantizer_class *cfx_quantizer_at(size_t i);
 
+/* The specification of activations by the name of their observer: HistogramObserver,
+ * MinMaxObserver, MovingAverageMinMaxObserver, PercentileObserver or EntropyObserver;
+ * NULL for another name. Never fails. */
+CFX_API const cfx_quant_spec *cfx_find_activations(const char *observer);
+
 /*
  * A quantizer that chooses a class for each node, as torch.ao's QConfigMapping
  * chooses a QConfig. The text is JSON, with the name of a class, or null for
@@ -231,7 +239,8 @@ CFX_API const cfx_quantizer_class *cfx_quantizer_at(size_t i);
  *      "module_name_regex": {"layer[34]": null},
  *      "module_name": {"layer4.0": "x86"}}
  *
- * An object type is a name of an operator, or a class of modules. Regular
+ * Instead of a name there may be an object, which chooses the observer of activations,
+ * too: {"quantizer": "x86", "observer": "PercentileObserver"}. An object type is a name of an operator, or a class of modules. Regular
  * expressions are POSIX's extended ones, and match from the beginning of the
  * path of the innermost module. A module name is the path of that module or of
  * one around it, or the name of a node. The last section that has a matching key
@@ -296,6 +305,15 @@ CFX_API cfx_status cfx_quantize_calibrate(cfx_module *gm,
 CFX_API cfx_status cfx_quantize_gptq(cfx_module *gm,
                                      const cfx_quant_data *data,
                                      cfx_error *err);
+
+/*
+ * Add to the biases of linear layers and convolutions of a calibrated GraphModule, by
+ * channel, the mean of what quantizing their inputs and weights takes from their results
+ * over the data. A layer without a bias gets one. Fails as runs do, and with CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_quantize_correct_bias(cfx_module *gm,
+                                             const cfx_quant_data *data,
+                                             cfx_error *err);
 
 /*
  * Convert a GraphModule that was prepared and has run on data. `report` (may be

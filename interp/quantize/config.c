@@ -22,6 +22,7 @@ typedef struct rule {
     section in;
     const char *key;                /* of the JSON */
     const cfx_quantizer_class *cls; /* NULL: float */
+    const cfx_quant_spec *activations;
     regex_t regex;
     bool compiled, used;
 } rule;
@@ -110,10 +111,12 @@ static size_t match(const rule *r, const cfx_node *n)
 
 static cfx_status annotate_by(const cfx_quantizer *q,
                               const cfx_quantizer_class *cls,
+                              const cfx_quant_spec *activations,
                               const cfx_node *n, cfx_quant_mark *mark)
 {
     cfx_quantizer chosen;
     cfx_quantizer_init(&chosen, cls);
+    chosen.activations = activations ? activations : q->activations;
     return cfx_quantizer__annotate_by(&chosen, q, n, mark);
 }
 
@@ -135,12 +138,12 @@ static cfx_status config_annotate(cfx_quantizer *q, const cfx_node *n,
     if (!best || !best->cls) {
         /* The sums that a norm reads stay float with it. */
         cfx_quant_mark usual = {.reason = NULL};
-        cfx_status st = annotate_by(q, &cfx_quantizer_x86, n, &usual);
+        cfx_status st = annotate_by(q, &cfx_quantizer_x86, NULL, n, &usual);
         mark->reads_float = usual.reads_float;
         mark->reason = "the configuration keeps it in float";
         return st;
     }
-    return annotate_by(q, best->cls, n, mark);
+    return annotate_by(q, best->cls, best->activations, n, mark);
 }
 
 static const cfx_quantizer_class config_class = {
@@ -205,9 +208,35 @@ static cfx_status unknown_class(const config *c, const char *key,
     return st;
 }
 
+/* Read {"quantizer": NAME, "observer": NAME}: the first becomes *value. */
+static cfx_status read_observer(const char *key, const json_t **value,
+                                const cfx_quant_spec **out, cfx_error *err)
+{
+    const json_t *all = *value;
+    const json_t *observer = json_object_get(all, "observer");
+    *value = json_object_get(all, "quantizer");
+    *out = json_is_string(observer)
+               ? cfx_find_activations(json_string_value(observer))
+               : NULL;
+    if (!*value || json_object_size(all) != 1 + (observer != NULL))
+        return cfx_fail(
+            err, CFX_EPARSE,
+            "'%.100s' has to have a quantizer, perhaps an observer, and nothing else",
+            key);
+    if (observer && !*out)
+        return cfx_fail(
+            err, CFX_EPARSE,
+            "the observer of '%.100s' has to be one of HistogramObserver, MinMaxObserver, MovingAverageMinMaxObserver, PercentileObserver or EntropyObserver",
+            key);
+    return CFX_OK;
+}
+
 static cfx_status add_rule(config *c, section in, const char *key,
                            const json_t *value, cfx_error *err)
 {
+    const cfx_quant_spec *activations = NULL;
+    if (json_is_object(value) && read_observer(key, &value, &activations, err))
+        return CFX_EPARSE;
     const cfx_quantizer_class *cls = json_is_string(value)
                                          ? cfx_find_quantizer(
                                                json_string_value(value))
@@ -219,7 +248,7 @@ static cfx_status add_rule(config *c, section in, const char *key,
     if (cfx_grow(c->ctx, c->rule, c->cap, c->n + 1, err))
         return CFX_ENOMEM;
     rule *r = &c->rule[c->n++];
-    *r = (rule){.in = in, .key = key, .cls = cls};
+    *r = (rule){.in = in, .key = key, .cls = cls, .activations = activations};
     return in == REGEX ? compile(r, err) : CFX_OK;
 }
 

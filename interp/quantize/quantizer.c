@@ -40,10 +40,21 @@ const cfx_quantizer_class cfx_quantizer_base = {
 #define UINT8 .dtype = CFX_U8, .least = 0, .most = 255
 #define INT8 .dtype = CFX_I8, .least = -128, .most = 127
 
-static const cfx_quant_spec activations = {
-    .observer = "HistogramObserver",
-    UINT8,
+static const cfx_quant_spec activations[] = {
+    {.observer = "HistogramObserver", UINT8},
+    {.observer = "MinMaxObserver", UINT8},
+    {.observer = "MovingAverageMinMaxObserver", UINT8},
+    {.observer = "PercentileObserver", UINT8},
+    {.observer = "EntropyObserver", UINT8},
 };
+
+const cfx_quant_spec *cfx_find_activations(const char *observer)
+{
+    for (size_t i = 0; i < sizeof(activations) / sizeof(*activations); i++)
+        if (!strcmp(activations[i].observer, observer))
+            return &activations[i];
+    return NULL;
+}
 
 /* Results from 0 to 1 and from -1 to 1 have the scales that torch.ao fixes. */
 static const cfx_quant_spec from_0_to_1 = {
@@ -243,7 +254,8 @@ static cfx_status x86_all_annotate(cfx_quantizer *q, const cfx_node *n,
                                    cfx_quant_mark *mark)
 {
     const rule *r = rule_of(n);
-    const cfx_quant_spec *output = r->output ? r->output : &activations;
+    const cfx_quant_spec *own = q->activations ? q->activations : activations;
+    const cfx_quant_spec *output = r->output ? r->output : own;
     mark->reason = r->reason;
     if (r->reason)
         return CFX_OK;
@@ -252,14 +264,14 @@ static cfx_status x86_all_annotate(cfx_quantizer *q, const cfx_node *n,
     case COMPUTE:
     case SUM:
     case PRODUCT:
-        mark->input = &activations;
-        mark->weight = r->weight ? weight_of(r, n) : &activations;
+        mark->input = own;
+        mark->weight = r->weight ? weight_of(r, n) : own;
         mark->output = has_fused_activation(n) ? NULL : output;
         return CFX_OK;
     case FUNCTION:
     case IMAGE_NORM:
     case NORM:
-        mark->input = &activations;
+        mark->input = own;
         mark->output = output;
         break;
     case ACTIVATE:

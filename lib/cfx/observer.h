@@ -6,7 +6,8 @@
  * MovingAverageMinMaxObserver, PerChannelMinMaxObserver,
  * MovingAveragePerChannelMinMaxObserver, HistogramObserver,
  * FixedQParamsObserver, PlaceholderObserver; and PerGroupMinMaxObserver, for
- * scales by groups of the elements of a channel. The forward returns its
+ * scales by groups of the elements of a channel, PercentileObserver and
+ * EntropyObserver. The forward returns its
  * argument and updates the buffers min_val, max_val and histogram:
  *
  *     cfx_module_new(&observer, ctx,
@@ -35,6 +36,11 @@
  * HistogramObserver first narrows the range to the part of its histogram for
  * which the L2 norm of the error is least, by the search of PyTorch
  * (_non_linear_param_search of torch/ao/quantization/observer.py).
+ * PercentileObserver narrows it to a percentage of the numbers, with as many left
+ * out at either end, and EntropyObserver to the part that loses the least
+ * information: whose distribution in 256 steps has the least Kullback-Leibler
+ * divergence from that of all numbers, among parts that reach as far below 0 as
+ * above it.
  *
  * The types of PyTorch with quantized dtypes do not exist here: uint8 stands
  * for quint8, int8 for qint8, int32 for qint32. A `qscheme` is a string:

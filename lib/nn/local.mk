@@ -17,4 +17,4 @@ libcfx_all_la_SOURCES += %reldir%/nn_containers.c \
 	%reldir%/nn_padding.c %reldir%/nn_pixels.c %reldir%/nn_recurrent.c %reldir%/nn_cells.c \
 	%reldir%/nn_softmax.c %reldir%/nn_loss.c %reldir%/nn_parametrize.c \
 	%reldir%/nn_observer.c %reldir%/nn_observer.h %reldir%/nn_observer_qparams.c \
-	%reldir%/nn_observer_search.c
+	%reldir%/nn_observer_search.c %reldir%/nn_observer_clip.c

@@ -281,10 +281,9 @@ static cfx_status histogram_init(cfx_module *self, cfx_error *err)
 {
     int64_t bins = cfx_attr_int(self, "bins");
     if (bins < 1 || bins > 1 << 24)
-        return cfx_fail(
-            err, CFX_EINVAL,
-            "HistogramObserver: bins is %lld, which is not from 1 to 2^24",
-            (long long)bins);
+        return cfx_fail(err, CFX_EINVAL,
+                        "%s: bins is %lld, which is not from 1 to 2^24",
+                        self->class_name, (long long)bins);
     cfx_status st = tensor_init(self, err);
     return st ? st : add_vector(self, "histogram", bins, err);
 }
@@ -419,6 +418,34 @@ const cfx_module_type cfx_module__HistogramObserver = {
     FORWARD,
     .forward = HistogramObserver_forward,
     .calculate_qparams = cfx_observer__by_histogram,
+};
+
+/* PyTorch has neither of these two. */
+const cfx_module_type cfx_module__PercentileObserver = {
+    .schema =
+        "PercentileObserver(float percentile=99.99, int bins=2048, " ARGUMENTS(
+            "per_tensor_affine") REST,
+    .repr = "percentile",
+    .doc =
+        "Record a histogram; a percentage of its numbers is then the range.",
+    .lazy = "percentile bins " LAZY,
+    .numeric = "percentile",
+    .init = histogram_init,
+    FORWARD,
+    .forward = HistogramObserver_forward,
+    .calculate_qparams = cfx_observer__by_percentile,
+};
+
+const cfx_module_type cfx_module__EntropyObserver = {
+    .schema = "EntropyObserver(int bins=2048, " ARGUMENTS("per_tensor_affine")
+        REST,
+    .doc =
+        "Record a histogram; the part that loses the least information is then the range.",
+    .lazy = "bins " LAZY,
+    .init = histogram_init,
+    FORWARD,
+    .forward = HistogramObserver_forward,
+    .calculate_qparams = cfx_observer__by_entropy,
 };
 
 const cfx_module_type cfx_module__FixedQParamsObserver = {

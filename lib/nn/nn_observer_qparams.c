@@ -253,8 +253,14 @@ cfx_status cfx_observer__by_range(cfx_module *self, cfx_tensor **scale,
     return st;
 }
 
-cfx_status cfx_observer__by_histogram(cfx_module *self, cfx_tensor **scale,
-                                      cfx_tensor **zero_point, cfx_error *err)
+/* Narrow a range by a histogram for so many integers. */
+typedef cfx_status narrow_fn(cfx_module *self, const cfx_histogram *h,
+                             double levels, float *min, float *max,
+                             cfx_error *err);
+
+static cfx_status by_part(cfx_module *self, narrow_fn *narrow,
+                          cfx_tensor **scale, cfx_tensor **zero_point,
+                          cfx_error *err)
 {
     struct formula f;
     const cfx_tensor *h = state_of(self, "histogram");
@@ -265,17 +271,68 @@ cfx_status cfx_observer__by_histogram(cfx_module *self, cfx_tensor **scale,
     if (!h || !cfx_observer_has_seen(self))
         return no_range(self, scale, zero_point, err);
     int bits = 8 * (int)cfx_dtype_size(cfx_attr(self, "dtype").u.dtype);
-    min = *(const float *)state_of(self, "min_val")->data;
-    max = *(const float *)state_of(self, "max_val")->data;
-    st = check_range(min, max, err);
+    const cfx_histogram all = {
+        h->data, cfx_tensor_numel(h),
+        *(const float *)state_of(self, "min_val")->data,
+        *(const float *)state_of(self, "max_val")->data};
+    st = check_range(all.min, all.max, err);
     if (!st)
-        st = cfx_observer__search(self->ctx, h->data, cfx_tensor_numel(h), min,
-                                  max, ldexp(1, bits), &min, &max, err);
+        st = narrow(self, &all, ldexp(1, bits), &min, &max, err);
     if (!st)
         st = new_results(self, 1, scale, zero_point, err);
     if (!st)
         choose(&f, min, max, (*scale)->data, (*zero_point)->data);
     return st;
+}
+
+static cfx_status narrow_by_error(cfx_module *self, const cfx_histogram *h,
+                                  double levels, float *min, float *max,
+                                  cfx_error *err)
+{
+    return cfx_observer__search(self->ctx, h->bin, h->n, h->min, h->max,
+                                levels, min, max, err);
+}
+
+cfx_status cfx_observer__by_histogram(cfx_module *self, cfx_tensor **scale,
+                                      cfx_tensor **zero_point, cfx_error *err)
+{
+    return by_part(self, narrow_by_error, scale, zero_point, err);
+}
+
+static cfx_status narrow_by_percentage(cfx_module *self,
+                                       const cfx_histogram *h, double levels,
+                                       float *min, float *max, cfx_error *err)
+{
+    double percentage = cfx_attr_double(self, "percentile");
+    (void)levels;
+    if (!(percentage > 0 && percentage <= 100))
+        return cfx_fail(err, CFX_EINVAL,
+                        "percentile is %g, which is not above 0 and up to 100",
+                        percentage);
+    cfx_observer__percentile(h, percentage, min, max);
+    return CFX_OK;
+}
+
+cfx_status cfx_observer__by_percentile(cfx_module *self, cfx_tensor **scale,
+                                       cfx_tensor **zero_point, cfx_error *err)
+{
+    return by_part(self, narrow_by_percentage, scale, zero_point, err);
+}
+
+static cfx_status narrow_by_entropy(cfx_module *self, const cfx_histogram *h,
+                                    double levels, float *min, float *max,
+                                    cfx_error *err)
+{
+    (void)self;
+    (void)err;
+    cfx_observer__entropy(h, (int64_t)levels, min, max);
+    return CFX_OK;
+}
+
+cfx_status cfx_observer__by_entropy(cfx_module *self, cfx_tensor **scale,
+                                    cfx_tensor **zero_point, cfx_error *err)
+{
+    return by_part(self, narrow_by_entropy, scale, zero_point, err);
 }
 
 cfx_status cfx_observer__fixed(cfx_module *self, cfx_tensor **scale,

@@ -186,6 +186,50 @@ said 'weights only' 0 '^2 tensors quantized' onnx --weights-only int8
 said 'groups have to fit' 0 '^linear +float +the channels of its weight' onnx \
     --weights-only int4
 
+# ---- Biases, and ranges ----
+
+ratio() # ratio ARGUMENT...: the outputs of the digits model, compared with float
+{
+    quantize --calibrate "$images" "$@" -q &&
+        "$cfx" diff "$digits" q.fx -i "x=$images" --snr
+}
+said 'biases as they are' 0 '^output .* 39\.3  output$' ratio
+said 'biases keep the means of results' 0 '^output .* 40\.3  output$' ratio \
+    --correct-bias
+said 'they take the place of others' 0 'fc_bias0' cat q.fx
+said 'and are those of integers' 0 '' "$cfx" optimize q.fx -i 'x=f32[8,1,8,8]' \
+    -q -o o.fx
+said 'as before' 0 'quantized_linear' cat o.fx
+said 'a layer without one gets one' 0 '' "$cfx" quantize formula.fx -q \
+    --random-weights 1 --calibrate 'x=f32[9,16]' --correct-bias -o f.fx
+said 'of its channels' 0 '_bias0: f32\[16\]' cat f.fx
+said 'with weights only' 0 '^output' ratio --correct-bias --gptq --weights-only int4
+said 'biases need data' 2 'calibrate FILE is missing' quantize --correct-bias \
+    --weights-only int8
+said 'ranges by histograms' 0 '' ratio --observer HistogramObserver
+mv q.fx by.fx
+for by in MinMaxObserver MovingAverageMinMaxObserver PercentileObserver \
+    EntropyObserver; do
+    said "ranges by $by" 0 '^output .* [34][0-9]\.' ratio --observer "$by"
+    said "$by has others" 1 '' cmp -s q.fx by.fx
+    mv q.fx by.fx
+done
+said 'no such observer' 2 'observer has to be HistogramObserver' quantize \
+    --observer PlaceholderObserver
+said 'an observer of nothing' 2 'is for the quantizers x86' quantize --observer \
+    MinMaxObserver --quantizer weights
+printf '{"global": {"quantizer": "x86", "observer": "EntropyObserver"}}' >c.json
+said 'an observer by configuration' 0 '^output' ratio --config c.json
+said 'is the same' 0 '' cmp q.fx by.fx
+printf '{"global": "x86", "object_type": {"linear":
+    {"quantizer": "x86", "observer": "MinMaxObserver"}}}' >c.json
+said 'of one type' 0 '^output' ratio --config c.json
+printf '{"global": {"quantizer": "x86", "observer": "MyObserver"}}' >c.json
+said 'another observer' 1 "observer of 'global' has to be one of" ratio --config \
+    c.json
+printf '{"global": {"observer": "MinMaxObserver"}}' >c.json
+said 'no quantizer' 1 "'global' has to have a quantizer" ratio --config c.json
+
 # ---- Without data ----
 
 # same_values GOLDEN FILE.npy: floats of text, and those behind the header.

@@ -16,6 +16,7 @@ import warnings
 import torch
 from torch.ao.quantization import observer
 
+import observing  # noqa: F401
 import opcases
 
 PATH = os.path.join(opcases.GOLDEN, "observers_qparams.txt")
@@ -72,6 +73,13 @@ def texts():
                   "quant_max=15", "reduce_range=True", "dtype=torch.int16"]:
         for batches in HISTOGRAM:
             yield f"HistogramObserver({given})({batches})"
+    for name in ["PercentileObserver", "EntropyObserver"]:
+        for given in ["", "bins=600", "dtype=torch.int8, "
+                      "qscheme='per_tensor_symmetric'"]:
+            for batches in HISTOGRAM + ["f32[60,70]#0:1, f32[5]={0,0,5,9,-3}"]:
+                yield f"{name}({given})({batches})"
+    yield "PercentileObserver(90)(f32[4096], f32[2]={-90,80})"
+    yield "PercentileObserver(100)(f32[4096], f32[2]={-90,80})"
     yield "FixedQParamsObserver(0.1, 3)(f32[2])"
     yield "FixedQParamsObserver(0.00390625, 0, dtype=torch.uint8)(f32[2])"
 
