@@ -72,7 +72,7 @@ bench-peers: bench-serve
 
 # One network by every way in; WAYS_FLAGS: models of torchvision, -n RUNS.
 .PHONY: bench-of-ways
-EXTRA_DIST += %reldir%/ways.py
+EXTRA_DIST += %reldir%/ways.py %reldir%/python.py
 bench-of-ways: cfx
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(PYTHON) \
 		$(srcdir)/%reldir%/ways.py ./cfx $(WAYS_FLAGS)

@@ -6,7 +6,7 @@ PYTHON_SOURCES = %reldir%/src/py.h %reldir%/src/exchange.h \
 	%reldir%/src/module.c %reldir%/src/error.c %reldir%/src/context.c \
 	%reldir%/src/tensor.c %reldir%/src/tensor_type.c %reldir%/src/value.c \
 	%reldir%/src/graph.c %reldir%/src/inputs.c %reldir%/src/model.c \
-	%reldir%/src/report.c %reldir%/src/rewrite.c
+	%reldir%/src/interp.c %reldir%/src/report.c %reldir%/src/rewrite.c
 PYTHON_MODULES = %reldir%/cfx/__init__.py %reldir%/cfx/__main__.py \
 	%reldir%/cfx/_values.py %reldir%/cfx/model.py \
 	%reldir%/cfx/capture.py %reldir%/cfx/export.py \

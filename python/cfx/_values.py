@@ -34,3 +34,28 @@ def slice(start, stop, step):
 
 def range(start, stop, step):
     return __builtins__["range"](start, stop, step)
+
+
+@functools.lru_cache(None)
+def function(text):
+    """The function of a qualified name; the name, if it is none of Python's."""
+    import importlib
+    first, *rest = text.split(".")
+    try:
+        v = importlib.import_module(first if rest else "builtins")
+        for atom in rest or [text]:
+            v = getattr(v, atom)
+        return v
+    except (ImportError, AttributeError):
+        return text
+
+
+def target(f):
+    """The qualified name of what a node may call."""
+    if isinstance(f, str):
+        return f
+    from torch.fx.node import _get_qualified_name
+    module = getattr(f, "__module__", None)
+    if module in ("builtins", "_operator"):
+        return ("operator." if module == "_operator" else "") + f.__name__
+    return _get_qualified_name(f)

@@ -41,6 +41,14 @@ PyObject *py_node_new(cfx_module *gm, const cfx_node *n)
     return new (node_type, gm, n);
 }
 
+const cfx_node *py_node_of(PyObject *o)
+{
+    if (Py_TYPE(o) == node_type)
+        return node_of(o);
+    PyErr_SetString(PyExc_TypeError, "a node is expected");
+    return NULL;
+}
+
 static void dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);

@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+PyTypeObject *py_model_type;
+
 struct py_walk {
     cfx_interp it;
     struct py_walk *next;
@@ -390,9 +392,6 @@ static PyType_Spec spec = {
 
 int py_model_init(PyObject *module)
 {
-    PyTypeObject *type = (PyTypeObject *)PyType_FromSpec(&spec);
-    int st = type ? PyModule_AddType(module, type) : -1;
-
-    Py_XDECREF((PyObject *)type);
-    return st;
+    py_model_type = (PyTypeObject *)PyType_FromSpec(&spec);
+    return py_model_type ? PyModule_AddType(module, py_model_type) : -1;
 }

@@ -94,6 +94,8 @@ int py_graph_init(PyObject *module);
 /* The graph of a module, and a node of it, which keep the module. */
 PyObject *py_graph_new(cfx_module *gm);
 PyObject *py_node_new(cfx_module *gm, const cfx_node *n);
+/* The node of an object; NULL with an exception for any other. */
+const cfx_node *py_node_of(PyObject *o);
 PyObject *py_print(cfx_status (*print)(cfx_sink, const cfx_graph *,
                                        cfx_error *),
                    const cfx_graph *g);
@@ -106,6 +108,7 @@ typedef struct py_model {
     int writes; /* may the graph write to its inputs; -1: not known yet */
 } py_model;
 
+extern PyTypeObject *py_model_type;
 int py_model_init(PyObject *module);
 cfx_context *py_model_context(const py_model *m);
 /* A new model of the class. Takes the reference to gm, also on failure. */
@@ -129,6 +132,10 @@ int py_inputs_bind(py_inputs *in, py_model *m, PyObject *args,
 int py_inputs_shapes(py_inputs *in, py_model *m, PyObject *args,
                      PyObject *kwargs);
 void py_inputs_release(py_inputs *in);
+
+/* ---- interp.c ---- */
+
+int py_interp_init(PyObject *module);
 
 /* ---- report.c ---- */
 
