@@ -1,14 +1,16 @@
 /*
  * bench-decode -- time a decoder, token by token.
  *
- *     bench-decode [-t THREADS] [-n TOKENS] [-f] [-c] [-o] [-b] [-8] [-q]
- *                  [-a] DECODER.fx TOKENS.npy
+ *     bench-decode [-t THREADS] [-n TOKENS] [-p POSITION] [-f] [-c] [-o] [-b]
+ *                  [-8] [-q] [-a] DECODER TOKENS.npy
  *
- * DECODER.fx and its tokens come from decoder.py. Each token is the one with the
+ * DECODER and its tokens come from decoder.py. Each token is the one with the
  * largest logit, so that a wrong one shows: tokens must be PyTorch's. Prints the
- * median time of a token (-f: the shortest; -c: of the processor), the bytes that the nodes of one run read and write
- * (the roofline's), and their rate, compared with the memory's bandwidth as
- * `cfx machine` measures it. -o optimizes the graph first, -b with weights of
+ * median time of a token (-f: the shortest; -c: of the processor), the bytes that
+ * the nodes of one run read and write (the roofline's), and their rate, compared
+ * with the memory's bandwidth as `cfx machine` measures it. They are those of a
+ * full cache: -p begins at a position, so that most of it is read; tokens are not
+ * compared then. -o optimizes the graph first, -b with weights of
  * bfloat16, -8 of int8; -a runs in the arena of its memory plan. With narrow
  * weights, and with -q, for a model that `cfx quantize` wrote, tokens may differ.
  */
@@ -26,6 +28,16 @@
 #include "bench.h"
 
 enum { TOKENS_MAX = 4096 };
+
+/* How the decoder runs: its options. */
+typedef struct settings {
+    cfx_optimize_options how;
+    bool optimize, arena;
+    bool exact;     /* all tokens have to be PyTorch's */
+    bool fastest;   /* the shortest time counts, else the median */
+    bool processor; /* its time counts */
+    int threads, tokens, position;
+} settings;
 
 typedef struct decoder {
     cfx_context *ctx;
@@ -47,21 +59,34 @@ static void inputs_of(const decoder *d, cfx_value in[2])
     in[1] = cfx_value_of_tensor(d->position);
 }
 
+/* Exported models have a batch: i64[1, 1], where others have i64[1]. */
+static int token_rank(const cfx_module *gm)
+{
+    const cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm));
+    while (n->op != CFX_PLACEHOLDER)
+        n = cfx_node_next(n);
+    cfx_value v = cfx_node_meta(n, "tensor_meta");
+    if (v.kind != CFX_TENSOR)
+        v = cfx_node_meta(n, "val");
+    return v.kind == CFX_TENSOR ? v.u.tensor->rank : 1;
+}
+
 static cfx_status open_decoder(decoder *d, const char *path, int threads,
                                const cfx_optimize_options *optimize,
                                bool arena, cfx_error *err)
 {
     const cfx_options o = {.size = sizeof(o), .threads = threads};
-    const int64_t one = 1;
+    const int64_t one[2] = {1, 1};
     cfx_value in[2];
     cfx_interp_options how = {.size = sizeof(how)};
     cfx_status st = cfx_context_new(&d->ctx, &o, err);
     if (!st)
         st = cfx_model_load(&d->gm, d->ctx, path, NULL, err);
     if (!st)
-        st = cfx_tensor_new(&d->token, d->ctx, CFX_I64, 1, &one, err);
+        st = cfx_tensor_new(&d->token, d->ctx, CFX_I64, token_rank(d->gm), one,
+                            err);
     if (!st)
-        st = cfx_tensor_new(&d->position, d->ctx, CFX_I64, 1, &one, err);
+        st = cfx_tensor_new(&d->position, d->ctx, CFX_I64, 1, one, err);
     if (st)
         return st;
     inputs_of(d, in);
@@ -120,17 +145,17 @@ static cfx_status next_token(decoder *d, int64_t position, int64_t *token,
 
 /* Each run gets PyTorch's tokens, as long as there are some; *same is the number of
  * equal ones. */
-static cfx_status decode(decoder *d, const cfx_tensor *want, int n,
-                         bool processor, double *seconds, int *same,
-                         cfx_error *err)
+static cfx_status decode(decoder *d, const cfx_tensor *want, const settings *o,
+                         double *seconds, int *same, cfx_error *err)
 {
     int64_t token = 0;
     *same = 0;
-    for (int i = 0; i < n; i++) {
-        cfx_status st = next_token(d, i, &token, processor, &seconds[i], err);
+    for (int i = 0; i < o->tokens; i++) {
+        cfx_status st = next_token(d, o->position + i, &token, o->processor,
+                                   &seconds[i], err);
         if (st)
             return st;
-        if (i >= cfx_tensor_numel(want))
+        if (o->position || i >= cfx_tensor_numel(want))
             continue;
         int64_t right = ((const int64_t *)want->data)[i];
         *same += token == right;
@@ -165,16 +190,6 @@ static cfx_status find_traffic(decoder *d, int threads, double *bytes,
     return st;
 }
 
-/* How the decoder runs: its options. */
-typedef struct settings {
-    cfx_optimize_options how;
-    bool optimize, arena;
-    bool exact;     /* all tokens have to be PyTorch's */
-    bool fastest;   /* the shortest time counts, else the median */
-    bool processor; /* its time counts */
-    int threads, tokens;
-} settings;
-
 static cfx_status run(decoder *d, char *const path[2], const settings *o,
                       cfx_error *err)
 {
@@ -187,8 +202,10 @@ static cfx_status run(decoder *d, char *const path[2], const settings *o,
     if (!st)
         st = cfx_npy_read(&want, d->ctx, path[1], err);
     if (!st)
-        st = decode(d, want, n, o->processor, seconds, &same, err);
-    int compared = st ? 0 : (int)fmin(n, (double)cfx_tensor_numel(want));
+        st = decode(d, want, o, seconds, &same, err);
+    int compared = st || o->position
+                       ? 0
+                       : (int)fmin(n, (double)cfx_tensor_numel(want));
     if (!st && same < compared && o->exact)
         st = fail(err, "a token differs from PyTorch's");
     if (!st)
@@ -211,10 +228,11 @@ static bool read_options(int argc, char **argv, settings *o)
 {
     int c;
 
-    while ((c = getopt(argc, argv, "t:n:fcob8qa")) != -1) {
+    while ((c = getopt(argc, argv, "t:n:p:fcob8qa")) != -1) {
         switch (c) {
         case 't': o->threads = atoi(optarg); break;
         case 'n': o->tokens = atoi(optarg); break;
+        case 'p': o->position = atoi(optarg); break;
         case 'f': o->fastest = true; break;
         case 'c': o->processor = true; break;
         case 'o': o->optimize = true; break;
@@ -242,9 +260,10 @@ int main(int argc, char **argv)
                   .tokens = 16};
 
     if (!read_options(argc, argv, &o)) {
-        fputs("usage: bench-decode [-t THREADS] [-n TOKENS] [-f] [-c] [-o] "
-              "[-b] [-8] [-q] [-a] DECODER.fx TOKENS.npy\n",
-              stderr);
+        fputs(
+            "usage: bench-decode [-t THREADS] [-n TOKENS] [-p POSITION] [-f] [-c] [-o] "
+            "[-b] [-8] [-q] [-a] DECODER TOKENS.npy\n",
+            stderr);
         return 2;
     }
     cfx_status st = run(&d, argv + optind, &o, &err);

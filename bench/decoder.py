@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
-"""decoder -- one step of a GPT-2 with a cache of keys and values in its graph.
+"""decoder -- a decoder with a cache of keys and values in its graph.
 
-    decoder.py [--layers N] [--width N] [--context N] [--tokens N] FOLDER
+    decoder.py [--llama] [--layers N] [--width N] [--context N] [--tokens N]
+               [--prompt N] FOLDER
 
 Writes decoder.fx and decoder.safetensors, with seeded weights of GPT-2 small by
 default, and decoder.tokens.npy: the tokens that PyTorch chooses one after the
 other, beginning with token 0.  The inputs of the model are the last token and
 its position, i64[1] both.  The result is the logits of the next token.
+
+--llama writes llama.pt2 and its tokens: a Llama of transformers with 1.1 billion
+parameters (22 layers, 2,048 channels, 32 heads over 4 of keys and values, 5,632
+hidden channels, a vocabulary of 32,000), as torch.export makes it with its
+StaticCache; its tokens are i64[1,1].  --prompt N: the graph reads N tokens at a
+time, as for a prompt of which it is the beginning.
 """
 
 import argparse
@@ -78,40 +85,78 @@ class Decoder(nn.Module):
         return self.head(self.ln(x))
 
 
+def make_llama(o):
+    """The module, and the sample inputs."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+    from transformers.integrations.executorch import (
+        TorchExportableModuleWithStaticCache)
+    model = LlamaForCausalLM(LlamaConfig(
+        vocab_size=o.vocabulary, hidden_size=o.width,
+        intermediate_size=o.width * 11 // 4, num_hidden_layers=o.layers,
+        num_attention_heads=o.width // HEAD,
+        num_key_value_heads=o.width // HEAD // 8 or 1,
+        max_position_embeddings=o.context)).eval()
+    model.generation_config.cache_implementation = "static"
+    return TorchExportableModuleWithStaticCache(
+        model, batch_size=1, max_cache_len=o.context)
+
+
+def export_llama(module, n):
+    inputs = {"input_ids": torch.zeros(1, n, dtype=torch.long),
+              "cache_position": torch.arange(n)}
+    return torch.export.export(module, (), inputs)
+
+
 class Tracer(torch.fx.Tracer):
     def is_leaf_module(self, m, qualified_name):
         return not isinstance(m, (Decoder, Block, Attention))
 
 
-def decode(model, n):
+def decode(step, n):
     """The n tokens with the largest logits, one after the other."""
-    token, chosen = torch.tensor([0]), []
+    token, chosen = 0, []
     for i in range(n):
-        token = model(token, torch.tensor([i])).argmax(-1)
-        chosen.append(int(token))
+        token = int(step(token, torch.tensor([i])).argmax(-1))
+        chosen.append(token)
     return np.array(chosen, dtype=np.int64)
 
 
 def main():
     args = argparse.ArgumentParser()
-    args.add_argument("--layers", type=int, default=12)
-    args.add_argument("--width", type=int, default=768)
+    args.add_argument("--llama", action="store_true")
+    args.add_argument("--layers", type=int)
+    args.add_argument("--width", type=int)
     args.add_argument("--context", type=int, default=512)
-    args.add_argument("--vocabulary", type=int, default=50257)
+    args.add_argument("--vocabulary", type=int)
     args.add_argument("--tokens", type=int, default=16)
+    args.add_argument("--prompt", type=int, default=1)
     args.add_argument("folder")
     o = args.parse_args()
+    for name, value in zip(("layers", "width", "vocabulary"),
+                           (22, 2048, 32000) if o.llama else
+                           (12, 768, 50257)):
+        setattr(o, name, getattr(o, name) or value)
     torch.manual_seed(0)
-    model = Decoder(o.layers, o.width, o.context, o.vocabulary).eval()
-    for p in model.parameters():
-        if p.dim() > 1:
-            nn.init.normal_(p, std=0.05)
-    os.makedirs(o.folder, exist_ok=True)
-    path = os.path.join(o.folder, "decoder")
+    model = make_llama(o) if o.llama else Decoder(
+        o.layers, o.width, o.context, o.vocabulary).eval()
     with torch.no_grad():
-        gm = torch.fx.GraphModule(model, Tracer().trace(model))
-        export_text(gm, path)
-        np.save(path + ".tokens.npy", decode(model, o.tokens))
+        for p in model.parameters():
+            if p.dim() > 1:
+                p.normal_(std=0.05)
+    os.makedirs(o.folder, exist_ok=True)
+    name = "llama" if o.llama else "decoder"
+    path = os.path.join(o.folder, name + (str(o.prompt) * (o.prompt > 1)))
+    with torch.no_grad():
+        if o.llama:
+            torch.export.save(export_llama(model, o.prompt), path + ".pt2")
+            step = lambda t, at: model(  # noqa: E731
+                input_ids=torch.tensor([[t]]), cache_position=at)[0, 0]
+        else:
+            gm = torch.fx.GraphModule(model, Tracer().trace(model))
+            export_text(gm, path)
+            step = lambda t, at: model(torch.tensor([t]), at)  # noqa: E731
+        if o.prompt == 1:
+            np.save(path + ".tokens.npy", decode(step, o.tokens))
 
 
 if __name__ == "__main__":

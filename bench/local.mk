@@ -57,6 +57,21 @@ bench-of-decoding: bench-decode cfx
 		$(DECODE_FLAGS) $${how% *} $(DECODER)/$${how##* }.fx \
 		$(DECODER)/decoder.tokens.npy || exit 1; done
 
+# The same for a Llama with 1.1 billion parameters; the models take 12 GB.
+.PHONY: bench-of-llama
+bench-of-llama: bench-decode cfx
+	test -e $(DECODER)/llama.pt2 || \
+		$(PYTHON) $(srcdir)/%reldir%/decoder.py --llama $(DECODER)
+	for w in 'int8' 'int4 --group 32'; do \
+	q=$(DECODER)/llama$$(echo "$$w" | tr -d ' -').fx; test -e $$q || \
+		./cfx quantize $(DECODER)/llama.pt2 --weights-only $$w -q \
+		-o $$q || exit 1; done
+	for how in '-o -a llama.pt2' '-b -a llama.pt2' '-q -o -a llamaint8.fx' \
+		'-q -o -a llamaint4group32.fx'; do \
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-decode \
+		$(DECODE_FLAGS) $${how% *} $(DECODER)/$${how##* } \
+		$(DECODER)/llama.tokens.npy || exit 1; done
+
 # Whole models, optimized, compared with other engines: PYTHON has torch,
 # torchvision, transformers, onnxruntime and openvino. PEERS is the folder of the
 # models, which are written there if they are missing; PEERS_FLAGS: peers.py.
