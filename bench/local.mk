@@ -98,7 +98,7 @@ bench_roofline_SOURCES = %reldir%/roofline.c $(ZOO_SOURCES)
 bench_roofline_LDADD = libcfx.la $(JANSSON_LIBS)
 
 EXTRA_DIST += %reldir%/README.md %reldir%/peer.py %reldir%/graphs_peer.py \
-	%reldir%/rows.txt \
+	%reldir%/rows.txt %reldir%/operators.txt \
 	%reldir%/peak.sh %reldir%/against.sh
 
 # BENCH_FLAGS: options of bench-speed, such as -k TEXT. The unset variables would

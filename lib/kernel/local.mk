@@ -20,7 +20,8 @@ KERNEL_LEVEL = \
     %reldir%/pointwise/pointwise_complex.c %reldir%/pointwise/pointwise_complex.def \
     %reldir%/vec/math_complex.h \
     %reldir%/pointwise/pointwise_loops.h %reldir%/pointwise/pointwise_table.h \
-    %reldir%/vec/math_f32.h %reldir%/vec/math_f64.h %reldir%/vec/math_int.h \
+    %reldir%/vec/math_f32.h %reldir%/vec/math_f32_wide.h \
+    %reldir%/vec/math_f64.h %reldir%/vec/math_int.h \
     %reldir%/int64.h \
     %reldir%/move/convert_level.c %reldir%/move/convert_level.h \
     %reldir%/move/move_level.c %reldir%/reduce/reduce_level.c %reldir%/reduce/reduce_loops.h \

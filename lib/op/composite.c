@@ -4,6 +4,7 @@
 #include "op/composite.h"
 
 #include "op/scope_impl.h"
+#include "tensor/storage.h"
 
 const cfx_scope_class cfx_composite__eager = {
     .size = sizeof(cfx_scope_class),
@@ -103,9 +104,9 @@ cfx_status cfx_composite_run(cfx_call *call, cfx_composite *build)
     cfx_status st = finish(call, &s, &v, &r);
     for (int i = 0; !st && i < r.n; i++)
         if (r.item[i].kind == CFX_TENSOR)
-            st = cfx_tensor_copy(r.some ? call->result.u.seq->item[i].u.tensor
-                                        : call->out[i],
-                                 r.item[i].u.tensor, call->err);
+            st = cfx_tensor__move(r.some ? call->result.u.seq->item[i].u.tensor
+                                         : call->out[i],
+                                  r.item[i].u.tensor, call->err);
     cfx_scope_release(&s);
     return st;
 }

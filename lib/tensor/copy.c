@@ -13,9 +13,11 @@
  */
 #include <cfx/tensor.h>
 
+#include "base/context_impl.h"
 #include "base/convert.h"
 #include "base/stop.h"
 #include "base/util.h"
+#include "tensor/storage.h"
 
 enum {
     PIECE = 1 << 16, /* bytes that justify another thread */
@@ -488,4 +490,36 @@ cfx_status cfx_tensor_contiguous(cfx_tensor **out, const cfx_tensor *t,
         *out = NULL;
     }
     return st;
+}
+
+/* Is all of a block its own, and known to no one else? The blocks of a memory plan
+ * have their places. */
+static bool has_own_block(const cfx_tensor *t)
+{
+    const cfx_storage *s = t->storage;
+
+    return s && s->owns_data && s->refs == 1 && t->refs == 1 && !s->release &&
+           !s->ctx->heap.source && t->data == s->data;
+}
+
+static bool are_alike(const cfx_tensor *a, const cfx_tensor *b)
+{
+    bool same = a->dtype == b->dtype && a->rank == b->rank &&
+                a->ctx == b->ctx && a->storage->bytes == b->storage->bytes;
+
+    for (int i = 0; same && i < a->rank; i++)
+        same = cfx_dim_same(a->shape[i], b->shape[i]) &&
+               cfx_dim_same(a->stride[i], b->stride[i]);
+    return same;
+}
+
+cfx_status cfx_tensor__move(cfx_tensor *dst, cfx_tensor *src, cfx_error *err)
+{
+    void *data = src->data;
+
+    if (!has_own_block(dst) || !has_own_block(src) || !are_alike(dst, src))
+        return cfx_tensor_copy(dst, src, err);
+    src->data = src->storage->data = dst->data;
+    dst->data = dst->storage->data = data;
+    return CFX_OK;
 }

@@ -64,4 +64,10 @@ cfx_status cfx_tensor__empty_rows(cfx_tensor **out, cfx_context *ctx,
                                   const cfx_tensor *like, cfx_dtype dtype,
                                   cfx_error *err);
 
+/*
+ * cfx_tensor_copy from a tensor that is not used any more: where nobody else has
+ * either's memory, and they are alike, `dst` gets that of `src`.
+ */
+cfx_status cfx_tensor__move(cfx_tensor *dst, cfx_tensor *src, cfx_error *err);
+
 #endif

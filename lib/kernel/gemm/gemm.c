@@ -92,7 +92,7 @@ static void pack_b(const cfx_gemm_core *core, void *panels, int64_t k0,
 {
     const product *p = core->user;
     const cfx_gemm *g = &p->g;
-    const int64_t nr = core->type->nr;
+    const int64_t nr = cfx_gemm_core_nr(core);
     char *panel = panels;
 
     for (; jn > 0; jn -= nr, j0 += nr) {
@@ -180,6 +180,25 @@ static void swap(cfx_gemm *g)
     g->row_bias = t.bias;
 }
 
+/* Columns past the matrix are multiplied as well: a panel of the few that there
+ * are. 0: there are enough. */
+static int64_t narrow_panel(const cfx_gemm_type *t, int64_t n)
+{
+    int64_t whole = cfx_round_up(cfx_max64(n, 1), t->lanes);
+
+    return whole < t->nr ? whole : 0;
+}
+
+/* Few rows do not pay for packing b, if it can be read as it is. */
+static bool reads_b(const product *p)
+{
+    enum { PANELS = 3 };
+    const cfx_gemm *g = &p->g;
+
+    return !p->load && !g->packed && g->b_col == 1 && g->n <= g->m &&
+           g->n % p->type->lanes == 0 && g->m <= PANELS * p->type->mr;
+}
+
 static void plan_packed(product *p)
 {
     cfx_gemm *g = &p->g;
@@ -205,9 +224,12 @@ static void plan_packed(product *p)
                               .m = g->m,
                               .n = g->n,
                               .k = g->k,
+                              .nr = narrow_panel(p->type, g->n),
                               .pack_a = pack_a,
                               .pack_b = pack_b,
                               .packed = g->packed,
+                              .b = reads_b(p) ? g->b : NULL,
+                              .b_row = g->b_row,
                               .row_bias = narrow ? NULL : g->row_bias,
                               .bias = narrow ? NULL : g->bias,
                               .c = g->c,
@@ -411,19 +433,23 @@ static int64_t batch_count(const cfx_gemm *g)
     return n;
 }
 
-/* Shift the pointers of `g` to matrix number `i` of the batch. */
-static void select_matrix(cfx_gemm *g, int64_t i)
+/* Make of `p`, the product of a matrix of the batch `all`, that of matrix i. */
+static void select_matrix(product *p, const cfx_gemm *all, int64_t i)
 {
-    size_t size = cfx_dtype_size(g->dtype);
+    int64_t a = 0, b = 0, c = 0;
 
-    for (int r = g->batch_rank - 1; r >= 0; r--) {
-        int64_t x = i % g->batch[r];
+    for (int r = all->batch_rank - 1; r >= 0; r--) {
+        int64_t x = i % all->batch[r];
 
-        i /= g->batch[r];
-        g->a = at(g->a, x * g->a_batch[r], size);
-        g->b = at(g->b, x * g->b_batch[r], size);
-        g->c = (char *)g->c + x * g->c_batch[r] * (int64_t)size;
+        i /= all->batch[r];
+        a += x * all->a_batch[r];
+        b += x * all->b_batch[r];
+        c += x * all->c_batch[r];
     }
+    p->g.a = p->swapped ? at(all->b, b, p->size) : at(all->a, a, p->size);
+    p->g.b = p->swapped ? at(all->a, a, p->size) : at(all->b, b, p->size);
+    p->core.c = p->g.c = (char *)all->c + c * (int64_t)p->size;
+    p->core.b = p->core.b ? p->g.b : NULL;
 }
 
 typedef struct batch {
@@ -436,14 +462,11 @@ typedef struct batch {
 static void batch_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const batch *b = arg;
+    product p = make_product(b->ctx, b->g);
 
+    p.work = b->work ? b->work + b->size * (size_t)worker : NULL;
     for (int64_t i = begin; i < end && !cfx_context_stops(b->ctx); i++) {
-        cfx_gemm g = *b->g;
-        product p;
-
-        select_matrix(&g, i);
-        p = make_product(b->ctx, &g);
-        p.work = b->work ? b->work + b->size * (size_t)worker : NULL;
+        select_matrix(&p, b->g, i);
         run_product(NULL, &p);
     }
 }
@@ -473,26 +496,23 @@ void cfx_gemm_run(cfx_context *ctx, const cfx_gemm *g, void *workspace)
 {
     cfx_gemm t = *g;
     int64_t n;
+    product p;
 
     fold(&t);
     n = batch_count(&t);
     if (t.m == 0 || t.n == 0)
         return;
+    p = make_product(ctx, &t);
     if (n >= BATCH_SPLIT) {
-        product p = make_product(ctx, &t);
         batch b = {ctx, &t, workspace, product_workspace(&p, 1)};
         double work = (double)t.m * (double)t.n * (double)t.k;
 
         cfx_parallel_for(ctx, n, work < 65536 ? 16 : 1, batch_piece, &b);
         return;
     }
+    p.work = workspace;
     for (int64_t i = 0; i < n; i++) {
-        cfx_gemm one = t;
-        product p;
-
-        select_matrix(&one, i);
-        p = make_product(ctx, &one);
-        p.work = workspace;
+        select_matrix(&p, &t, i);
         run_product(ctx, &p);
     }
 }

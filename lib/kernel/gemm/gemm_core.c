@@ -18,6 +18,8 @@
 /* A shared operand may take this much, unless k alone asks for more. It is read
  * once by each piece, so that it need not stay in a cache. */
 enum { SHARED_MAX = 16 << 20 };
+/* With so few steps writing c takes longest, and goes along its rows. */
+enum { FEW_STEPS = 64 };
 
 typedef struct plan {
     const cfx_gemm_core *g;
@@ -25,6 +27,7 @@ typedef struct plan {
     int64_t kc, nk;      /* steps in a block, blocks */
     int64_t piece;       /* rows or columns in a piece */
     int64_t chunk;       /* columns (by_rows) or rows of c at a time */
+    int64_t stripe;      /* by_rows: columns that a panel of a goes through */
     size_t shared, priv; /* bytes */
     char *shared_at, *priv_at;
     int64_t at, len; /* the chunk being worked on */
@@ -49,10 +52,10 @@ static size_t a_panel_size(const cfx_gemm_core *g)
 static plan make_plan(const cfx_gemm_core *g)
 {
     const cfx_gemm_type *t = g->type;
-    const int64_t k = cfx_max64(g->k, 1);
+    const int64_t k = cfx_max64(g->k, 1), nr = cfx_gemm_core_nr(g);
     /* Panels of b that are multiplied by one panel of a before the next one. */
     const int64_t panels = cfx_max64(
-        cfx_near_bytes(g->ctx) * t->lanes / (CFX_GEMM_KC * 64 * t->nr), 1);
+        cfx_near_bytes(g->ctx) * t->lanes / (CFX_GEMM_KC * 64 * nr), 1);
     int64_t most;
     plan p = {.g = g, .by_rows = g->m >= g->n};
 
@@ -64,14 +67,19 @@ static plan make_plan(const cfx_gemm_core *g)
         /* The block passed to emit must stay in a cache. */
         most = g->packed ? INT64_MAX
                : g->emit ? 0
-                         : SHARED_MAX / (k * t->nr * (int64_t)g->size);
-        p.chunk = t->nr * cfx_min64(cfx_ceil_div(g->n, t->nr),
-                                    cfx_max64(most, panels));
-        p.shared = g->packed ? 0
-                             : cfx_gemm_align((size_t)(k * p.chunk) * g->size);
+                         : SHARED_MAX / (k * nr * (int64_t)g->size);
+        p.chunk = nr *
+                  cfx_min64(cfx_ceil_div(g->n, nr), cfx_max64(most, panels));
+        p.stripe = k <= FEW_STEPS && k * p.chunk * (int64_t)g->size <=
+                                         g->ctx->caches.l2 / 4
+                       ? p.chunk
+                       : nr;
+        p.shared = g->packed || g->b
+                       ? 0
+                       : cfx_gemm_align((size_t)(k * p.chunk) * g->size);
         p.priv = a_panel_size(g) * (size_t)(p.piece / t->mr);
     } else {
-        p.piece = piece_of(g->n, t->nr, 4, panels);
+        p.piece = piece_of(g->n, nr, 4, panels);
         most = SHARED_MAX / ((int64_t)a_panel_size(g) * p.nk);
         p.chunk = t->mr *
                   cfx_min64(cfx_ceil_div(g->m, t->mr), cfx_max64(most, 1));
@@ -103,7 +111,7 @@ static void pack_shared(void *arg, int64_t begin, int64_t end, int worker)
     const plan *p = arg;
     const cfx_gemm_core *g = p->g;
     const cfx_gemm_type *t = g->type;
-    int64_t unit = p->by_rows ? t->nr : t->mr;
+    int64_t unit = p->by_rows ? cfx_gemm_core_nr(g) : t->mr;
     int64_t panels = cfx_ceil_div(p->len, unit);
 
     (void)worker;
@@ -164,22 +172,25 @@ static void piece_rows(void *arg, int64_t begin, int64_t end, int worker)
     const cfx_gemm_type *t = g->type;
     char *panels = p->priv_at + p->priv * (size_t)worker;
     char *buffer = panels + a_panel_size(g) * (size_t)(p->piece / t->mr);
-    const char *b = g->packed ? g->packed : p->shared_at;
-    int64_t width = cfx_round_up(p->len, t->nr);
+    const char *b = g->b ? g->b : g->packed ? g->packed : p->shared_at;
+    int64_t nr = cfx_gemm_core_nr(g), width = cfx_round_up(p->len, nr);
+    int64_t b_row = g->b ? g->b_row : nr;
 
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += p->kc) {
         int64_t kn = cfx_min64(p->kc, g->k - k0);
+        int64_t before = g->b ? k0 * b_row + p->at : k0 * width;
+        const char *first = b + (size_t)before * g->size;
 
         pack_rows(p, panels, k0, kn, begin, end);
         for (int64_t j = 0; j < p->len && !cfx_context_stops(g->ctx);
-             j += t->nr) {
-            cfx_gemm_rows r = {.n = cfx_min64(t->nr, p->len - j),
+             j += p->stripe) {
+            cfx_gemm_rows r = {.n = cfx_min64(p->stripe, p->len - j),
                                .k = kn,
                                .a = panels,
-                               .b_row = t->nr,
-                               .b_panel = kn * t->nr,
-                               .b = b +
-                                    (size_t)(k0 * width + j * kn) * g->size};
+                               .b_row = b_row,
+                               .b_panel = g->b ? nr : kn * nr,
+                               .b = first +
+                                    (size_t)(g->b ? j : j * kn) * g->size};
             target to = {g->emit ? buffer + (size_t)j * g->size
                                  : (char *)g->c +
                                        (size_t)(begin * g->c_row + p->at + j) *
@@ -208,19 +219,19 @@ static void piece_columns(void *arg, int64_t begin, int64_t end, int worker)
     char *buffer = panels +
                    cfx_gemm_align((size_t)(p->kc * p->piece) * g->size);
     const char *a = p->shared_at;
+    int64_t nr = cfx_gemm_core_nr(g);
 
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += p->kc) {
         int64_t kn = cfx_min64(p->kc, g->k - k0);
         cfx_gemm_rows r = {.n = end - begin,
                            .k = kn,
                            .b = panels,
-                           .b_row = t->nr,
-                           .b_panel = kn * t->nr};
+                           .b_row = nr,
+                           .b_panel = kn * nr};
 
         if (g->packed)
             r.b = (const char *)g->packed +
-                  g->size *
-                      (size_t)(k0 * cfx_round_up(g->n, t->nr) + begin * kn);
+                  g->size * (size_t)(k0 * cfx_round_up(g->n, nr) + begin * kn);
         else
             g->pack_b(g, panels, k0, kn, begin, end - begin);
         for (int64_t i = 0; i < p->len && !cfx_context_stops(g->ctx);
@@ -258,14 +269,14 @@ void cfx_gemm_core_run(cfx_context *ctx, const cfx_gemm_core *g, void *work)
     plan p = make_plan(g);
     int64_t across = p.by_rows ? g->n : g->m;
     int64_t along = p.by_rows ? g->m : g->n;
-    int64_t unit = p.by_rows ? g->type->nr : g->type->mr;
+    int64_t unit = p.by_rows ? cfx_gemm_core_nr(g) : g->type->mr;
 
     p.shared_at = work;
     p.priv_at = p.shared_at + p.shared;
     for (p.at = 0; p.at < across && !cfx_context_stops(g->ctx);
          p.at += p.chunk) {
         p.len = cfx_min64(p.chunk, across - p.at);
-        if (g->k > 0 && !(p.by_rows && g->packed))
+        if (g->k > 0 && !(p.by_rows && (g->packed || g->b)))
             run(ctx, p.nk * cfx_ceil_div(p.len, unit), 4, pack_shared, &p);
         run(ctx, along, p.piece, p.by_rows ? piece_rows : piece_columns, &p);
     }
@@ -275,8 +286,8 @@ void cfx_gemm_core_run(cfx_context *ctx, const cfx_gemm_core *g, void *work)
 
 size_t cfx_gemm_core_packed_size(const cfx_gemm_core *g)
 {
-    return cfx_gemm_align((size_t)(g->k * cfx_round_up(g->n, g->type->nr)) *
-                          g->size);
+    return cfx_gemm_align(
+        (size_t)(g->k * cfx_round_up(g->n, cfx_gemm_core_nr(g))) * g->size);
 }
 
 void cfx_gemm_core_pack(cfx_context *ctx, const cfx_gemm_core *g, void *packed)
@@ -287,5 +298,6 @@ void cfx_gemm_core_pack(cfx_context *ctx, const cfx_gemm_core *g, void *packed)
     p.shared_at = packed;
     p.len = g->n;
     if (g->k > 0)
-        run(ctx, p.nk * cfx_ceil_div(g->n, g->type->nr), 4, pack_shared, &p);
+        run(ctx, p.nk * cfx_ceil_div(g->n, cfx_gemm_core_nr(g)), 4,
+            pack_shared, &p);
 }

@@ -84,11 +84,15 @@ struct cfx_gemm_core {
     const cfx_gemm_type *type;
     size_t size; /* of an element: 4 or 8 */
     int64_t m, n, k;
+    int64_t nr; /* columns of a panel of b, whole vectors; 0: as of the type */
     void (*pack_a)(const cfx_gemm_core *g, void *panel, int64_t k0, int64_t kn,
                    int64_t i0, int64_t in);
     void (*pack_b)(const cfx_gemm_core *g, void *panels, int64_t k0,
                    int64_t kn, int64_t j0, int64_t jn);
     const void *packed; /* b, all of it, by cfx_gemm_core_pack; or NULL */
+    const void *b; /* or b as it is, whole vectors of columns side by side,
+                           for n <= m; or NULL */
+    int64_t b_row; /* from one row of it to the next */
     const void *user;
     const void *row_bias, *bias; /* m and n values, or NULL */
     void *c;
@@ -100,8 +104,13 @@ struct cfx_gemm_core {
                  int64_t i0, int64_t in, int64_t j0, int64_t jn);
 };
 
+CFX_INLINE int64_t cfx_gemm_core_nr(const cfx_gemm_core *g)
+{
+    return g->nr ? g->nr : g->type->nr;
+}
+
 /* Scratch bytes for a product done by `threads` threads; of `g` only ctx,
- * type, size, m, n, k and whether packed and emit are NULL are looked at. */
+ * type, size, m, n, k, nr and whether packed and emit are NULL are looked at. */
 size_t cfx_gemm_core_workspace(const cfx_gemm_core *g, int threads);
 
 /* For products that share b: all of it as panels, for `packed` of each. It goes

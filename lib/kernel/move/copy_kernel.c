@@ -7,12 +7,14 @@
  */
 #include <string.h>
 
+#include "kernel/int64.h"
 #include "kernel/partition.h"
 #include "kernel/pointwise/pointwise_kernel.h"
 
 enum {
-    GRAIN = 32768, /* elements that are worth another thread */
-    TILE = 64      /* columns that one call transposes */
+    GRAIN = 32768,  /* elements that are worth another thread */
+    TILE = 64,      /* columns that one call transposes, */
+    TILE_MIN = 4096 /* or more, so that it moves so many elements */
 };
 
 typedef struct job {
@@ -20,31 +22,41 @@ typedef struct job {
     const struct cfx_pointwise_kernels *kernels;
     cfx_convert_fn *convert;
     cfx_transpose_fn *transpose;
-    int plane;     /* the axis transposed with axis 0 */
-    int64_t tiles; /* along that axis */
+    int plane;           /* the axis transposed with axis 0 */
+    int64_t tile, tiles; /* along that axis: columns of one, their number */
     size_t size;
     bool stream;
 } job;
 
-/* Elements begin..end of the walk, row by row. */
+static int64_t row_bytes(const cfx_operand *op)
+{
+    return op->stride[1] * (int64_t)cfx_dtype_size(op->dtype);
+}
+
+/* Elements begin..end of the walk: parts of rows, or whole rows of axis 1. */
 static void copy_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
     const job *j = arg;
     const cfx_iter *it = j->it;
+    const cfx_operand *to = &it->op[0], *from = &it->op[1];
+    int64_t all = it->shape[0];
     cfx_place place;
 
     (void)worker;
     cfx_place_seek(&place, it, begin);
     while (begin < end) {
-        char *y = cfx_operand_at(&it->op[0], it, &place);
-        const char *x = cfx_operand_at(&it->op[1], it, &place);
-        int64_t n = it->shape[0] - place.at[0];
+        char *y = cfx_operand_at(to, it, &place);
+        const char *x = cfx_operand_at(from, it, &place);
+        int64_t n = cfx_min64(all - place.at[0], end - begin), rows = 1;
 
-        if (n > end - begin)
-            n = end - begin;
-        j->convert(y, it->op[0].stride[0], x, it->op[1].stride[0], n);
-        cfx_place_advance(&place, it, n);
-        begin += n;
+        if (n == all && it->rank > 1)
+            rows = cfx_min64(it->shape[1] - place.at[1], (end - begin) / n);
+        j->convert(y, to->stride[0], x, from->stride[0], n);
+        for (int64_t r = 1; r < rows; r++)
+            j->convert(y += row_bytes(to), to->stride[0], x += row_bytes(from),
+                       from->stride[0], n);
+        cfx_place_advance(&place, it, rows * n);
+        begin += rows * n;
     }
 }
 
@@ -64,7 +76,7 @@ static void copy_bytes(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Strips begin..end of the planes: TILE columns of the input, all its rows. */
+/* Strips begin..end of the planes: a tile of columns of the input, all its rows. */
 static void copy_planes(void *arg, int64_t begin, int64_t end, int worker)
 {
     const job *j = arg;
@@ -73,8 +85,8 @@ static void copy_planes(void *arg, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
-        int64_t rest = k / j->tiles, first = k % j->tiles * TILE;
-        int64_t n = cols - first < TILE ? cols - first : TILE;
+        int64_t rest = k / j->tiles, first = k % j->tiles * j->tile;
+        int64_t n = cfx_min64(cols - first, j->tile);
         cfx_place place = {{0}};
 
         place.at[j->plane] = first;
@@ -95,7 +107,7 @@ static int find_plane(const cfx_iter *it)
 {
     const cfx_operand *y = &it->op[0], *x = &it->op[1];
 
-    if (y->stride[0] != 1 || x->stride[0] == 1 || it->shape[0] < 4)
+    if (y->stride[0] != 1 || x->stride[0] == 1)
         return 0;
     for (int i = 1; i < it->rank; i++)
         if (x->stride[i] == 1 && it->shape[i] >= 4)
@@ -141,11 +153,13 @@ void cfx_copy(cfx_context *ctx, cfx_iter *it)
         j.stream = cfx_streams(ctx, n * (int64_t)j.size);
         cfx_parallel_for(ctx, n, GRAIN, copy_bytes, &j);
     } else if (j.plane) {
-        int64_t cols = it->shape[j.plane], strip = it->shape[0] * TILE;
+        int64_t rows = it->shape[0], cols = it->shape[j.plane], strip;
 
-        j.tiles = (cols + TILE - 1) / TILE;
+        j.tile = rows < TILE_MIN / TILE ? TILE_MIN / rows : TILE;
+        j.tiles = cfx_ceil_div(cols, j.tile);
+        strip = rows * j.tile;
         j.transpose = kernels->transpose[log2_of(j.size)];
-        cfx_parallel_for(ctx, n / it->shape[0] / cols * j.tiles,
+        cfx_parallel_for(ctx, n / rows / cols * j.tiles,
                          strip < GRAIN ? (GRAIN + strip - 1) / strip : 1,
                          copy_planes, &j);
     } else {

@@ -116,6 +116,14 @@ void CFX_STREAM(void *y_, const void *x_, size_t bytes)
             for (int64_t i = 0; i < rows; i++)                                \
                 y[j * sy + i] = x[i * sx + j];                                \
     }                                                                         \
+    CFX_FORCE_INLINE void interleave_##size(T *y, const T *x, int64_t sx,     \
+                                            const int rows, int64_t cols)     \
+    {                                                                         \
+        CFX_SIMD                                                              \
+        for (int64_t j = 0; j < cols; j++)                                    \
+            for (int i = 0; i < rows; i++)                                    \
+                y[j * rows + i] = x[i * sx + j];                              \
+    }                                                                         \
     static void transpose_##size(void *y_, int64_t sy, const void *x_,        \
                                  int64_t sx, int64_t rows, int64_t cols)      \
     {                                                                         \
@@ -123,6 +131,11 @@ void CFX_STREAM(void *y_, const void *x_, size_t bytes)
         T *y = y_;                                                            \
         const T *x = x_;                                                      \
         int64_t whole = rows - rows % E, j;                                   \
+        for (int few = 2; few <= 4; few++)                                    \
+            if (sy == rows && rows == few) {                                  \
+                interleave_##size(y, x, sx, few, cols);                       \
+                return;                                                       \
+            }                                                                 \
         for (j = 0; j + E <= cols; j += E) {                                  \
             for (int64_t i = 0; i < whole; i += E)                            \
                 tile_##size(y + j * sy + i, sy, x + i * sx + j, sx);          \

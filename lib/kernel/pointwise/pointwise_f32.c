@@ -5,54 +5,79 @@
 
 #include "kernel/special/special.h"
 #include "kernel/vec/math_f32.h"
+#include "kernel/vec/math_f32_wide.h"
 #include "kernel/vec/simd.h"
 #include "kernel/vec/vec.h"
 
-enum { TRIG_BLOCK = 256 };
+/*
+ * Loops by blocks: one with an argument that is too hard for the vector function goes
+ * through the C library as a whole. `hard`, `easy` and `exact` are expressions of
+ * element a of the first input, and b of the second.
+ */
+enum { BLOCK = 256 };
 
-/* Sine and cosine: a block with an argument that is too large for the vector
- * function goes through the C library as a whole. */
-static void trig_block(float *y, const float *x, int64_t n, uint32_t quarter,
-                       float (*exact)(float))
-{
-    int large = 0;
-
-    CFX_SIMD
-    for (int64_t i = 0; i < n; i++)
-        large |= fabsf(x[i]) >= trig_limit;
-    if (large) {
-        for (int64_t i = 0; i < n; i++)
-            y[i] = exact(x[i]);
-        return;
+#define BY_BLOCKS(name, inputs, hard, easy, exact)                            \
+    static unsigned name(void *y_, const void *const *in, int64_t n,          \
+                         const double *params)                                \
+    {                                                                         \
+        float *y = y_;                                                        \
+        ARRAYS_##inputs;                                                      \
+        (void)params;                                                         \
+        for (int64_t at = 0; at < n; at += BLOCK) {                           \
+            int64_t stop = n - at < BLOCK ? n : at + BLOCK;                   \
+            int is_hard = 0;                                                  \
+            CFX_SIMD                                                          \
+            for (int64_t i = at; i < stop; i++) {                             \
+                READ_##inputs;                                                \
+                is_hard |= hard;                                              \
+            }                                                                 \
+            if (is_hard) {                                                    \
+                for (int64_t i = at; i < stop; i++) {                         \
+                    READ_##inputs;                                            \
+                    y[i] = exact;                                             \
+                }                                                             \
+                continue;                                                     \
+            }                                                                 \
+            CFX_SIMD                                                          \
+            for (int64_t i = at; i < stop; i++) {                             \
+                READ_##inputs;                                                \
+                y[i] = easy;                                                  \
+            }                                                                 \
+        }                                                                     \
+        return 0;                                                             \
     }
-    CFX_SIMD
-    for (int64_t i = 0; i < n; i++)
-        y[i] = x[i] == 0 && !quarter ? x[i] : trig_f32(x[i], quarter);
+
+#define ARRAYS_1 const float *x0 = in[0]
+#define ARRAYS_2 ARRAYS_1, *x1 = in[1]
+#define READ_1 const float a = x0[i]
+#define READ_2 READ_1, b = x1[i]
+
+#define TRIG(name, easy, exact)                                               \
+    BY_BLOCKS(name, 1, fabsf(a) >= trig_limit, easy(a), exact(a))
+
+TRIG(SIN_f32, sin_f32, sinf)
+TRIG(COS_f32, cos_f32, cosf)
+TRIG(TAN_f32, tan_f32, tanf)
+
+/* What is made of the remainder r of fmod. */
+#define MODULO(name, made_of)                                                 \
+    BY_BLOCKS(name, 2, is_hard_fmod(a, b), made_of(a, b, fmod_within(a, b)),  \
+              made_of(a, b, fmodf(a, b)))
+
+CFX_INLINE float fmod_of_f32(float x, float y, float r)
+{
+    (void)x, (void)y;
+    return r;
 }
 
-static void trig(float *y, const float *x, int64_t n, uint32_t quarter,
-                 float (*exact)(float))
-{
-    for (int64_t i = 0; i < n; i += TRIG_BLOCK)
-        trig_block(y + i, x + i, n - i < TRIG_BLOCK ? n - i : TRIG_BLOCK,
-                   quarter, exact);
-}
+MODULO(FMOD_f32, fmod_of_f32)
+MODULO(REMAINDER_f32, remainder_of_f32)
+MODULO(DIV_FLOOR_f32, div_floor_of_f32)
 
-static unsigned SIN_f32(void *y, const void *const *in, int64_t n,
-                        const double *params)
-{
-    (void)params;
-    trig(y, in[0], n, 0, sinf);
-    return 0;
-}
-
-static unsigned COS_f32(void *y, const void *const *in, int64_t n,
-                        const double *params)
-{
-    (void)params;
-    trig(y, in[0], n, 1, cosf);
-    return 0;
-}
+#undef ARRAYS_1
+#undef ARRAYS_2
+#undef READ_1
+#undef READ_2
 
 /* ---- Gates ---- */
 
@@ -116,12 +141,14 @@ OWN(HARDSWISH_f32, hardswish)
 #define M(f) f##_f32
 #define TABLE CFX_PW_TABLE(f32)
 #define TABLE_MORE                                                            \
-    [CFX_PW_SIN] = SIN_f32, [CFX_PW_COS] = COS_f32,                           \
-    [CFX_PW_SIGMOID] = SIGMOID_f32, [CFX_PW_SILU] = SILU_f32,                 \
-    [CFX_PW_HARDSWISH] = HARDSWISH_f32,
+    [CFX_PW_SIN] = SIN_f32, [CFX_PW_COS] = COS_f32, [CFX_PW_TAN] = TAN_f32,   \
+    [CFX_PW_FMOD] = FMOD_f32, [CFX_PW_REMAINDER] = REMAINDER_f32,             \
+    [CFX_PW_DIV_FLOOR] = DIV_FLOOR_f32, [CFX_PW_SIGMOID] = SIGMOID_f32,       \
+    [CFX_PW_SILU] = SILU_f32, [CFX_PW_HARDSWISH] = HARDSWISH_f32,
 #define PUT(v) (v)
 #define PW_FLOAT LOOP
 #define PW_OWN SKIP
+#define PW_OWN_NUM SKIP
 #define PW_NUM LOOP
 #define PW_INT SKIP
 #define PW_BITS SKIP

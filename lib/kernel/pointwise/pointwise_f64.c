@@ -15,6 +15,7 @@
 #define PUT(v) (v)
 #define PW_FLOAT LOOP
 #define PW_OWN LOOP
+#define PW_OWN_NUM LOOP
 #define PW_NUM LOOP
 #define PW_INT SKIP
 #define PW_BITS SKIP

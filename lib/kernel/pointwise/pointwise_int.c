@@ -15,6 +15,7 @@
 #define PUT(v) ((T)(v))
 #define PW_FLOAT SKIP
 #define PW_OWN SKIP
+#define PW_OWN_NUM LOOP
 #define PW_NUM LOOP
 #define PW_INT LOOP
 #define PW_BITS LOOP
@@ -33,6 +34,7 @@
 #define PUT(v) ((T)(v))
 #define PW_FLOAT SKIP
 #define PW_OWN SKIP
+#define PW_OWN_NUM LOOP
 #define PW_NUM LOOP
 #define PW_INT LOOP
 #define PW_BITS LOOP
@@ -51,6 +53,7 @@
 #define PUT(v) ((T)(v))
 #define PW_FLOAT SKIP
 #define PW_OWN SKIP
+#define PW_OWN_NUM LOOP
 #define PW_NUM LOOP
 #define PW_INT LOOP
 #define PW_BITS LOOP
@@ -69,6 +72,7 @@
 #define PUT(v) ((T)(v))
 #define PW_FLOAT SKIP
 #define PW_OWN SKIP
+#define PW_OWN_NUM LOOP
 #define PW_NUM LOOP
 #define PW_INT LOOP
 #define PW_BITS LOOP
@@ -87,6 +91,7 @@
 #define PUT(v) ((T)(v))
 #define PW_FLOAT SKIP
 #define PW_OWN SKIP
+#define PW_OWN_NUM LOOP
 #define PW_NUM LOOP
 #define PW_INT LOOP
 #define PW_BITS LOOP
@@ -105,6 +110,7 @@
 #define PUT(v) ((T)((v) != 0))
 #define PW_FLOAT SKIP
 #define PW_OWN SKIP
+#define PW_OWN_NUM SKIP
 #define PW_NUM SKIP
 #define PW_INT SKIP
 #define PW_BITS LOOP

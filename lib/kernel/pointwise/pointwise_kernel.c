@@ -47,6 +47,7 @@ static const struct {
 #define TYPES_FLOAT OF_FLOAT
 #define TYPES_OWN OF_FLOAT
 #define TYPES_NUM (OF_FLOAT | OF_INT)
+#define TYPES_OWN_NUM TYPES_NUM
 #define TYPES_INT OF_INT
 #define TYPES_BITS (OF_INT | OF_BOOL)
 #define TYPES_ALL (OF_FLOAT | OF_INT | OF_BOOL)

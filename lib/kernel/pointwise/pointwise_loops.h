@@ -93,6 +93,7 @@ cfx_loop_fn *const TABLE[CFX_PW_COUNT] = {
 #undef SKIP
 #undef PW_FLOAT
 #undef PW_OWN
+#undef PW_OWN_NUM
 #undef PW_NUM
 #undef PW_INT
 #undef PW_BITS

@@ -2,7 +2,7 @@
  * math_f32.h -- functions of float, written for vectors.
  *
  * Functions up to gelu have no branches and call nothing, so that loops over them
- * become vectors. They are within about 2 units in the last place, and right
+ * become vectors. They are within about 2 units in the last place (tan: 4), and right
  * for NaN, infinities, signed zeros and subnormals. The rest is the C
  * library's. Names are as in math.h with the suffix _f32.
  *
@@ -281,25 +281,41 @@ CFX_INLINE float log1p_f32(float x)
  */
 static const float trig_limit = 0x1p22f;
 
-CFX_INLINE float trig_f32(float x, uint32_t quarter)
+/* x = r + n pi/2 with |r| <= pi/4; gives n. */
+CFX_INLINE float trig_split(float x, uint32_t *n)
 {
     union {
         double d;
         uint64_t u;
     } t = {.d = (double)x * 0x1.45f306dc9c883p-1 + 0x1.8p52};
-    double n = t.d - 0x1.8p52;
-    float r = (float)((double)x - n * 0x1.921fb544p+0 -
-                      n * 0x1.0b4611a626331p-34);
-    float z = r * r;
-    float sine = r + r * z *
-                         (-0x1.555556p-3f +
-                          z * (0x1.111108p-7f +
-                               z * (-0x1.a00f7ep-13f + z * 0x1.6cd0cap-19f)));
-    float cosine = 1 - 0.5f * z +
-                   z * z *
-                       (0x1.555556p-5f +
-                        z * (-0x1.6c16b8p-10f + z * 0x1.a010c2p-16f));
-    uint32_t q = (uint32_t)t.u + quarter;
+    double m = t.d - 0x1.8p52;
+
+    *n = (uint32_t)t.u;
+    return (float)((double)x - m * 0x1.921fb544p+0 -
+                   m * 0x1.0b4611a626331p-34);
+}
+
+/* The sine and cosine of |r| <= pi/4, with z = r^2. */
+CFX_INLINE float sine_within(float r, float z)
+{
+    return r + r * z *
+                   (-0x1.555556p-3f +
+                    z * (0x1.111108p-7f +
+                         z * (-0x1.a00f7ep-13f + z * 0x1.6cd0cap-19f)));
+}
+CFX_INLINE float cosine_within(float z)
+{
+    return 1 - 0.5f * z +
+           z * z *
+               (0x1.555556p-5f + z * (-0x1.6c16b8p-10f + z * 0x1.a010c2p-16f));
+}
+
+CFX_INLINE float trig_f32(float x, uint32_t quarter)
+{
+    uint32_t n;
+    float r = trig_split(x, &n), z = r * r;
+    float sine = sine_within(r, z), cosine = cosine_within(z);
+    uint32_t q = n + quarter;
     float y = q & 1 ? cosine : sine;
 
     return float_of_bits(bits_f32(y) ^ (q & 2) << 30);
@@ -312,6 +328,88 @@ CFX_INLINE float sin_f32(float x)
 CFX_INLINE float cos_f32(float x)
 {
     return trig_f32(x, 1);
+}
+
+CFX_INLINE float tan_f32(float x)
+{
+    uint32_t n;
+    float r = trig_split(x, &n), z = r * r;
+    float sine = sine_within(r, z), cosine = cosine_within(z);
+    float y = (n & 1 ? -cosine : sine) / (n & 1 ? sine : cosine);
+
+    return x == 0 ? x : y;
+}
+
+/* atan(r) for 0 <= r <= 1. */
+CFX_INLINE float atan_within(float r)
+{
+    float z = r * r, q = 0x1.7ed09ep-9f;
+
+    q = q * z - 0x1.0c2b4cp-6f;
+    q = q * z + 0x1.61fd38p-5f;
+    q = q * z - 0x1.355672p-4f;
+    q = q * z + 0x1.b4e10cp-4f;
+    q = q * z - 0x1.230ad8p-3f;
+    q = q * z + 0x1.9978f4p-3f;
+    q = q * z - 0x1.5554dcp-2f;
+    return r + r * (z * q);
+}
+
+/* pi / 2 in two parts. */
+static const float half_pi_hi = 0x1.921fb6p0f, half_pi_lo = -0x1.777a5cp-25f;
+
+CFX_INLINE float atan_f32(float x)
+{
+    float a = fabsf(x), y = atan_within(a > 1 ? 1 / a : a);
+
+    y = a > 1 ? half_pi_hi - (y - half_pi_lo) : y;
+    return copysign_f32(y, x);
+}
+
+/* The angle of the point (x, y). */
+CFX_INLINE float atan2_f32(float y, float x)
+{
+    float a = fabsf(x), b = fabsf(y);
+    float small = a < b ? a : b, large = a < b ? b : a;
+    float r = small / large, t;
+
+    r = small == large ? 1 : r; /* also infinities */
+    r = large == 0 ? 0 : r;
+    t = atan_within(r);
+    t = a < b ? half_pi_hi - (t - half_pi_lo) : t;
+    t = signbit_f32(x) ? 2 * half_pi_hi - (t - 2 * half_pi_lo) : t;
+    return x != x || y != y ? NAN : copysign_f32(t, y);
+}
+
+/* asin(s) for |s| <= 1/2, with z = s^2. */
+CFX_INLINE float asin_within(float s, float z)
+{
+    float q = 0x1.59861cp-5f;
+
+    q = q * z + 0x1.8c0cc2p-6f;
+    q = q * z + 0x1.7480dep-5f;
+    q = q * z + 0x1.3301ccp-4f;
+    q = q * z + 0x1.5555c8p-3f;
+    return s + s * (z * q);
+}
+
+/* Beyond 1/2 by half of the angle; a square root makes NaN beyond 1. */
+CFX_INLINE float asin_f32(float x)
+{
+    float a = fabsf(x), z = a > 0.5f ? (1 - a) * 0.5f : a * a;
+    float y = asin_within(a > 0.5f ? sqrtf(z) : a, z);
+
+    y = a > 0.5f ? half_pi_hi - (2 * y - half_pi_lo) : y;
+    return copysign_f32(y, x);
+}
+
+CFX_INLINE float acos_f32(float x)
+{
+    float a = fabsf(x), z = a > 0.5f ? (1 - a) * 0.5f : a * a;
+    float y = asin_within(a > 0.5f ? sqrtf(z) : x, z);
+    float far = x < 0 ? 2 * half_pi_hi - (2 * y - 2 * half_pi_lo) : 2 * y;
+
+    return a > 0.5f ? far : half_pi_hi - (y - half_pi_lo);
 }
 
 /* ---- Functions of networks ---- */
@@ -431,16 +529,10 @@ CFX_INLINE float lerp_f32(float x, float y, float w)
 
 /* ---- Division and powers ---- */
 
-CFX_INLINE float fmod_f32(float x, float y, unsigned *zero)
+/* Python's %, where r is fmod(x, y). */
+CFX_INLINE float remainder_of_f32(float x, float y, float r)
 {
-    (void)zero;
-    return fmodf(x, y);
-}
-CFX_INLINE float remainder_f32(float x, float y, unsigned *zero)
-{
-    float r = fmodf(x, y);
-
-    (void)zero;
+    (void)x;
     return r != 0 && (r < 0) != (y < 0) ? r + y : r;
 }
 CFX_INLINE float div_trunc_f32(float x, float y, unsigned *zero)
@@ -448,24 +540,16 @@ CFX_INLINE float div_trunc_f32(float x, float y, unsigned *zero)
     (void)zero;
     return trunc_f32(x / y);
 }
-/* Python's //, which rounds the quotient after subtracting the remainder. */
-CFX_INLINE float div_floor_f32(float x, float y, unsigned *zero)
+/* Python's //, where r is fmod(x, y): rounds the quotient after subtracting it. */
+CFX_INLINE float div_floor_of_f32(float x, float y, float r)
 {
-    float r = fmodf(x, y), q = (x - r) / y, f;
+    float q = (x - r) / y, f;
 
-    (void)zero;
-    if (y == 0)
-        return x / y;
-    if (r != 0 && (y < 0) != (r < 0))
-        q -= 1;
-    if (q == 0)
-        return copysign_f32(0, x / y);
+    q = r != 0 && (y < 0) != (r < 0) ? q - 1 : q;
     f = floor_f32(q);
-    return q - f > 0.5f ? f + 1 : f;
-}
-CFX_INLINE float pow_f32(float x, float y)
-{
-    return powf(x, y);
+    f = q - f > 0.5f ? f + 1 : f;
+    f = q == 0 ? copysign_f32(0, x / y) : f;
+    return y == 0 ? x / y : f;
 }
 
 /* ---- For f16 and bf16, with PyTorch's steps and roundings ---- */
@@ -529,19 +613,7 @@ CFX_INLINE float gelu_inner_f32(float x)
 /* ---- The C library's ---- */
 
 /* clang-format off */
-CFX_INLINE float tan_f32(float x) { return tanf(x); }
-CFX_INLINE float asin_f32(float x) { return asinf(x); }
-CFX_INLINE float acos_f32(float x) { return acosf(x); }
-CFX_INLINE float atan_f32(float x) { return atanf(x); }
-CFX_INLINE float sinh_f32(float x) { return sinhf(x); }
-CFX_INLINE float cosh_f32(float x) { return coshf(x); }
-CFX_INLINE float asinh_f32(float x) { return asinhf(x); }
-CFX_INLINE float acosh_f32(float x) { return acoshf(x); }
-CFX_INLINE float atanh_f32(float x) { return atanhf(x); }
-CFX_INLINE float erfc_f32(float x) { return erfcf(x); }
 CFX_INLINE float lgamma_f32(float x) { return lgammaf(x); }
-CFX_INLINE float atan2_f32(float x, float y) { return atan2f(x, y); }
-CFX_INLINE float hypot_f32(float x, float y) { return hypotf(x, y); }
 CFX_INLINE float nextafter_f32(float x, float y) { return nextafterf(x, y); }
 /* clang-format on */
 
