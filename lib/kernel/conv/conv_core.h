@@ -85,12 +85,13 @@ typedef struct cfx_conv_columns {
     int64_t out_len, taps;
 } cfx_conv_columns;
 
-/* A plane, and as much of another as one strip of rows is. */
+/* Columns of a plane, and as much of another as one strip of rows is. */
 typedef struct cfx_conv_strip {
     const void *x, *w;
     void *y, *rows; /* rows: scratch, of row_len * phases for each */
     double bias;
     int64_t in_h, in_w, out_w;
+    int64_t x_row, y_row; /* from one row to the next */
     int64_t kernel_h, kernel_w, stride_h, stride_w;
     int64_t pad_h, pad_w, dilation_h, dilation_w;
     int64_t begin, end; /* rows of y */

@@ -202,7 +202,7 @@ CFX_FORCE_INLINE void NAME(spread_row)(T *to, int64_t len,
 /* Row `i` of x, which may be outside of it, with its padding, split. */
 static void NAME(pad_row)(const cfx_conv_strip *s, T *to, int64_t i)
 {
-    const T *x = (const T *)s->x + i * s->in_w;
+    const T *x = (const T *)s->x + i * s->x_row;
     int64_t len = s->row_len * s->stride_w, n = s->in_w;
 
     for (int64_t j = 0; j < len; j += VL)
@@ -255,7 +255,7 @@ CFX_FORCE_INLINE void NAME(strip_fixed)(const cfx_conv_strip *s, const int nr,
     }
     CFX_UNROLL
     for (int r = 0; r < nr; r++) {
-        T *y = (T *)s->y + (int64_t)r * s->out_w + j;
+        T *y = (T *)s->y + (int64_t)r * s->y_row + j;
         if (n >= VL)
             V(store)(y, sum[r]);
         else
@@ -263,30 +263,49 @@ CFX_FORCE_INLINE void NAME(strip_fixed)(const cfx_conv_strip *s, const int nr,
     }
 }
 
-/* One row of y, any window. */
-static void NAME(strip_any)(const cfx_conv_strip *s, const T *rows,
-                            int64_t row)
+/* `nv` vectors of a row of y, any window. */
+CFX_FORCE_INLINE void NAME(vectors_any)(const cfx_conv_strip *s, const int nv,
+                                        const int64_t stride, const T *rows,
+                                        int64_t row, int64_t j)
 {
     const T *w = s->w;
-    T *y = s->y;
+    T *y = (T *)s->y + j;
+    VEC sum[4];
 
-    for (int64_t j = 0; j < s->out_w; j += VL) {
-        VEC sum = V(set1)((T)s->bias);
+    CFX_UNROLL
+    for (int v = 0; v < nv; v++)
+        sum[v] = V(set1)((T)s->bias);
+    for (int64_t h = 0; h < s->kernel_h; h++) {
+        const T *from = rows + h * s->dilation_h * row + j;
 
-        for (int64_t h = 0; h < s->kernel_h; h++) {
-            const T *from = rows + h * s->dilation_h * row + j;
-            for (int64_t k = 0; k < s->kernel_w; k++) {
-                int64_t at = k * s->dilation_w;
-                VEC x = V(load)(from + at % s->stride_w * s->row_len +
-                                at / s->stride_w);
-                sum = V(fma)(x, V(set1)(w[h * s->kernel_w + k]), sum);
-            }
+        for (int64_t k = 0; k < s->kernel_w; k++) {
+            int64_t at = k * s->dilation_w;
+            const T *x = from + at % stride * s->row_len + at / stride;
+            VEC tap = V(set1)(w[h * s->kernel_w + k]);
+
+            CFX_UNROLL
+            for (int v = 0; v < nv; v++)
+                sum[v] = V(fma)(V(load)(x + v * VL), tap, sum[v]);
         }
-        if (s->out_w - j >= VL)
-            V(store)(y + j, sum);
-        else
-            V(store_n)(y + j, s->out_w - j, sum);
     }
+    CFX_UNROLL
+    for (int v = 0; v < nv; v++)
+        if (s->out_w - j >= (v + 1) * VL)
+            V(store)(y + v * VL, sum[v]);
+        else
+            V(store_n)(y + v * VL, s->out_w - j - v * VL, sum[v]);
+}
+
+CFX_FORCE_INLINE void NAME(strip_any)(const cfx_conv_strip *s,
+                                      const int64_t stride, const T *rows,
+                                      int64_t row)
+{
+    int64_t j = 0;
+
+    for (; j + 4 * VL <= s->out_w; j += 4 * VL)
+        NAME(vectors_any)(s, 4, stride, rows, row, j);
+    for (; j < s->out_w; j += VL)
+        NAME(vectors_any)(s, 1, stride, rows, row, j);
 }
 
 /* All rows of the strip with a window of kernel x kernel. */
@@ -300,13 +319,13 @@ CFX_FORCE_INLINE void NAME(rows_fixed)(cfx_conv_strip *s, const int kernel,
         for (int64_t j = 0; j < s->out_w; j += VL)
             NAME(strip_fixed)(s, 4, kernel, stride, rows, row, j);
         rows += 4 * stride * row;
-        s->y = (T *)s->y + 4 * s->out_w;
+        s->y = (T *)s->y + 4 * s->y_row;
     }
     for (; n > 0; n--) {
         for (int64_t j = 0; j < s->out_w; j += VL)
             NAME(strip_fixed)(s, 1, kernel, stride, rows, row, j);
         rows += stride * row;
-        s->y = (T *)s->y + s->out_w;
+        s->y = (T *)s->y + s->y_row;
     }
 }
 
@@ -333,9 +352,12 @@ static void NAME(depthwise)(const cfx_conv_strip *strip)
         NAME(rows_fixed)(&s, 5, 2, rows, row);
     } else {
         for (int64_t i = s.begin; i < s.end; i++) {
-            NAME(strip_any)(&s, rows, row);
+            if (s.stride_w == 1)
+                NAME(strip_any)(&s, 1, rows, row);
+            else
+                NAME(strip_any)(&s, s.stride_w, rows, row);
             rows += s.stride_h * row;
-            s.y = (T *)s.y + s.out_w;
+            s.y = (T *)s.y + s.y_row;
         }
     }
 }

@@ -247,6 +247,44 @@ static cfx_conv square(int64_t batch, int64_t in, int64_t out, int64_t groups,
                       .dilation = {1, 1}};
 }
 
+/* Rows of y that are cut into parts. */
+TEST_CASE(long_rows_of_single_channels_agree_with_plain_loops)
+{
+    static const struct {
+        int64_t rows, columns, kernel, stride, dilation, pad;
+    } all_of[] = {
+        {1, 20000, 5, 1, 1, 2}, {1, 20000, 3, 2, 1, 0},
+        {1, 30001, 4, 3, 2, 7}, {1, 9000, 31, 1, 40, 9},
+        {19, 1000, 3, 1, 1, 1}, {37, 999, 3, 2, 1, 2},
+        {5, 2100, 7, 1, 2, 6},
+    };
+
+    for (size_t i = 0; i < sizeof all_of / sizeof *all_of; i++) {
+        int64_t kernel = all_of[i].kernel, stride = all_of[i].stride;
+        int64_t pad = all_of[i].pad, dilation = all_of[i].dilation;
+        bool flat = all_of[i].rows == 1;
+        int64_t reach = (kernel - 1) * dilation + 1;
+        cfx_conv c = {.dtype = i % 2 ? CFX_F64 : CFX_F32,
+                      .spatial = 2,
+                      .batch = 1,
+                      .in_channels = 2,
+                      .out_channels = 4,
+                      .groups = 2,
+                      .in = {all_of[i].rows, all_of[i].columns},
+                      .kernel = {flat ? 1 : kernel, kernel},
+                      .stride = {stride, stride},
+                      .pad = {flat ? 0 : pad, pad},
+                      .dilation = {dilation, dilation}};
+        char what[300];
+        dice d = {.key = i};
+
+        c.out[0] = flat ? 1 : (c.in[0] + 2 * pad - reach) / stride + 1;
+        c.out[1] = (c.in[1] + 2 * pad - reach) / stride + 1;
+        describe(what, sizeof(what), &c, (int)i);
+        check_conv(&d, &c, false, rounding(c.dtype), what);
+    }
+}
+
 TEST_CASE(depthwise_windows_of_all_sizes_agree_with_plain_loops)
 {
     for (int64_t kernel = 1; kernel <= 7; kernel++)
@@ -267,9 +305,9 @@ TEST_CASE(fast_3x3_convolutions_are_within_1e_5_of_the_largest)
 {
     static const int64_t shapes[][4] = {
         /* batch, in, out, size */
-        {1, 16, 24, 14},  {1, 17, 25, 15}, {3, 20, 30, 9},
-        {2, 64, 70, 13},  {1, 16, 24, 57}, {5, 33, 31, 8},
-        {1, 300, 24, 16}, {7, 16, 37, 5},  {1, 18, 200, 30}};
+        {1, 16, 24, 14},  {1, 17, 25, 15}, {3, 20, 30, 9},   {2, 64, 70, 13},
+        {1, 16, 24, 57},  {5, 33, 31, 8},  {1, 300, 24, 16}, {7, 16, 37, 5},
+        {1, 18, 200, 30}, {2, 64, 24, 61}};
 
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
         const int64_t *s = shapes[i];
