@@ -12,12 +12,12 @@
  * depend on the type of the weights and on what was measured. The last ones follow
  * when weights have been narrowed. */
 #define CFX_PASSES_BEFORE_BLOCKS                                              \
-    "inline_subgraphs, inline_modules(types=[MultiheadAttention]), "          \
+    "inline_subgraphs, inline_modules(types=[MultiheadAttention, PReLU]), "   \
     "functionalize, dead_code, inline_numbers, remove_noops, "                \
     "fuse_layer_norm, recompose, "                                            \
     "fuse_attention, group_heads, remove_noops, common_subexpressions, "      \
     "fuse_conv_bn, fuse_linear_bn, fuse_gelu, lower_quantized, "              \
-    "pack_quantized, constant_folding(quantized=True), "
+    "pack_quantized, constant_folding(quantized=True), image_rows, "
 #define CFX_PASSES_AFTER_BLOCKS                                               \
     ", pack_recurrent, pack_linear, fuse_pointwise, dead_code"
 #define CFX_PASSES_LAST "fuse_depthwise, inplace_cat"

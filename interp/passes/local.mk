@@ -33,6 +33,7 @@ libcfx_all_la_SOURCES += %reldir%/lower/lowering.c %reldir%/lower/lowering.h \
 	%reldir%/lower/pack_linear.c %reldir%/lower/pack_quantized.c \
 	%reldir%/lower/pack_recurrent.c \
 	%reldir%/lower/fuse_pointwise.c \
+	%reldir%/lower/image_rows.c \
 	%reldir%/lower/block_channels.c %reldir%/lower/block_channels.h \
 	%reldir%/lower/block_cat.c %reldir%/lower/block_conv.c \
 	%reldir%/lower/block_norm.c %reldir%/lower/block_pointwise.c \

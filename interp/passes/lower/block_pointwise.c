@@ -36,31 +36,6 @@ static bool read_activation(cfx_lowering *b, const cfx_node *n,
     return true;
 }
 
-/* f(from_blocked(y)) becomes from_blocked(f(y)). */
-static cfx_status swap(cfx_lowering *b, cfx_node *n, cfx_node *x)
-{
-    cfx_pass_call *p = b->p;
-    cfx_value args[] = {cfx_value_of_node(n), x->args[1]};
-    cfx_insert_point at = cfx_graph_inserting_after(p->graph, n);
-    cfx_node *z = cfx_graph_call_function(p->graph, x->target->text,
-                                          cfx_args_of(args, 2), p->err);
-    cfx_graph_restore(p->graph, at);
-    if (!z)
-        return p->err->code;
-    cfx_status st = cfx_node__keep_meta(z, n, p->err);
-    if (!st)
-        st = cfx_node_replace_all_uses_with(n, z, NULL, NULL, p->err);
-    if (!st)
-        st = cfx_node_update_arg(z, 0, args[0], p->err);
-    if (!st)
-        st = cfx_node_update_arg(n, 0, cfx_value_of_node(cfx_lower__form(x)),
-                                 p->err);
-    if (!st)
-        st = cfx_node__forget_known(n, p->err);
-    p->changed += 2;
-    return st;
-}
-
 cfx_status cfx_block__activation(cfx_lowering *b, cfx_node *n, cfx_node **next,
                                  bool *done)
 {
@@ -74,7 +49,7 @@ cfx_status cfx_block__activation(cfx_lowering *b, cfx_node *n, cfx_node **next,
     cfx_node *y = known ? cfx_block__open_conv(x, op.name) : NULL;
     if (known && !y && cfx_block__is_conv(cfx_lower__form(x)))
         cfx_post_op__missed(b->p, n, x, cfx_lower__form(x));
-    return y ? fuse(b, n, x, y, &op) : swap(b, n, x);
+    return y ? fuse(b, n, x, y, &op) : cfx_lower__put_after(b, n, x);
 }
 
 /* ---- Sums and products ---- */

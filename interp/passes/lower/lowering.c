@@ -101,3 +101,36 @@ const cfx_seq *cfx_lower__joined(const cfx_pass_call *p, const cfx_node *n)
     cfx_value axis = cfx_lower__setting(p, n, "dim");
     return is_int(axis, 1) || is_int(axis, -3) ? n->args[0].u.seq : NULL;
 }
+
+/* The inputs of n that have the target of x become the first arguments of those. */
+static cfx_status pass_by(cfx_pass_call *p, cfx_node *n, const cfx_node *x)
+{
+    cfx_status st = CFX_OK;
+    for (size_t i = 0; i < n->nargs && !st; i++) {
+        const cfx_node *in = cfx_value__node(n->args[i]);
+        if (in && in->op == x->op && in->target == x->target)
+            st = cfx_node_update_arg(n, i, in->args[0], p->err);
+    }
+    return st ? st : cfx_node__forget_known(n, p->err);
+}
+
+cfx_status cfx_lower__put_after(cfx_lowering *l, cfx_node *n, cfx_node *x)
+{
+    cfx_pass_call *p = l->p;
+    cfx_value args[] = {cfx_value_of_node(n), x->args[1]};
+    cfx_insert_point at = cfx_graph_inserting_after(p->graph, n);
+    cfx_node *z = cfx_graph_call_function(p->graph, x->target->text,
+                                          cfx_args_of(args, 2), p->err);
+    cfx_graph_restore(p->graph, at);
+    if (!z)
+        return p->err->code;
+    cfx_status st = cfx_node__keep_meta(z, n, p->err);
+    if (!st)
+        st = cfx_node_replace_all_uses_with(n, z, NULL, NULL, p->err);
+    if (!st)
+        st = cfx_node_update_arg(z, 0, args[0], p->err);
+    if (!st)
+        st = pass_by(p, n, x);
+    p->changed += 2;
+    return st;
+}
