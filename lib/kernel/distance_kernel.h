@@ -24,4 +24,27 @@ typedef struct cfx_distance {
 
 void cfx_distance_run(cfx_context *ctx, const cfx_distance *d);
 
+/* ---- Levels ---- */
+
+typedef enum cfx_distance_kind {
+    CFX_DISTANCE_UNEQUAL,  /* p = 0 */
+    CFX_DISTANCE_ABSOLUTE, /* 1 */
+    CFX_DISTANCE_SQUARES,  /* 2 */
+    CFX_DISTANCE_GREATEST, /* infinite */
+    CFX_DISTANCE_POWERS,
+    CFX_DISTANCE_KINDS
+} cfx_distance_kind;
+
+/* Add the terms of m elements to sum(rows, width), of rows of a that are `step`
+ * apart, less the columns of b(m, width). */
+typedef void cfx_distance_fn(void *sum, const void *a, int64_t step,
+                             int64_t rows, const void *b, int64_t m, double p);
+
+struct cfx_distance_kernels {
+    struct cfx_distance_type {
+        int64_t width;
+        cfx_distance_fn *sums[CFX_DISTANCE_KINDS];
+    } f32, f64;
+};
+
 #endif

@@ -14,7 +14,8 @@
     DECLARE(pointwise, level) DECLARE(reduce, level) DECLARE(norm, level) \
     DECLARE(gemm, level) DECLARE(conv, level) DECLARE(pool, level) \
     DECLARE(blocked, level) DECLARE(windows, level) DECLARE(quantized, level) \
-    DECLARE(rnn, level)
+    DECLARE(rnn, level) DECLARE(fft, level) \
+    DECLARE(distance, level)
 /* clang-format on */
 
 #define TABLE(level_, cpu)                                                    \
@@ -30,6 +31,8 @@
         .windows = &cfx_windows_kernels_##level_,                             \
         .quantized = &cfx_quantized_kernels_##level_,                         \
         .rnn = &cfx_rnn_kernels_##level_,                                     \
+        .fft = &cfx_fft_kernels_##level_,                                     \
+        .distance = &cfx_distance_kernels_##level_,                           \
     };
 
 DECLARE_LEVEL(plain)

@@ -23,6 +23,8 @@ struct cfx_blocked_kernels;   /* kernel/blocked/blocked.h */
 struct cfx_windows_kernels;   /* kernel/blocked/blocked.h */
 struct cfx_quantized_kernels; /* kernel/blocked/quantized.h */
 struct cfx_rnn_kernels;       /* kernel/rnn_kernel.h */
+struct cfx_fft_kernels;       /* kernel/fft/fft_kernel.h */
+struct cfx_distance_kernels;  /* kernel/distance_kernel.h */
 
 typedef struct cfx_kernels {
     cfx_cpu level;
@@ -36,6 +38,8 @@ typedef struct cfx_kernels {
     const struct cfx_windows_kernels *windows;
     const struct cfx_quantized_kernels *quantized;
     const struct cfx_rnn_kernels *rnn;
+    const struct cfx_fft_kernels *fft;
+    const struct cfx_distance_kernels *distance;
 } cfx_kernels;
 
 /* The kernels of the context's level. Never fails. */

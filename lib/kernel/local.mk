@@ -66,7 +66,8 @@ KERNEL_LEVEL += %reldir%/gemm/gemm_level.c %reldir%/gemm/gemm_level.h \
     %reldir%/blocked/quantized_avx512.h %reldir%/blocked/quantized_neon.h \
     %reldir%/blocked/quantized_elements_level.c \
     %reldir%/blocked/quantized_windows_level.c \
-    %reldir%/rnn_level.c \
+    %reldir%/rnn_level.c %reldir%/distance_level.c \
+    %reldir%/fft/fft_level.c %reldir%/fft/fft_loops.h \
     %reldir%/vec/vec.h \
     %reldir%/vec/vec_plain.h %reldir%/vec/vec_avx2.h %reldir%/vec/vec_avx512.h \
     %reldir%/vec/vec_neon.h
@@ -107,7 +108,7 @@ libcore_la_LIBADD += libkernel_neon.la
 endif
 
 # Fourier transforms.
-libcore_la_SOURCES += %reldir%/fft_kernel.c %reldir%/fft_kernel.h
+libcore_la_SOURCES += %reldir%/fft/fft_kernel.c %reldir%/fft/fft_kernel.h
 
 # Random numbers.
 libcore_la_SOURCES += %reldir%/random_kernel.c %reldir%/random_kernel.h

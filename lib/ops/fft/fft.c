@@ -7,12 +7,12 @@
  * cost    5 n log2(n) steps for each row of n numbers along each axis, n being
  *         a number; rows whose length is a symbol are not counted.
  *
- * Numbers are computed in complex128. Strides are those of PyTorch's MKL.
+ * Strides are those of PyTorch's MKL.
  */
 #include <math.h>
 #include <string.h>
 
-#include "kernel/fft_kernel.h"
+#include "kernel/fft/fft_kernel.h"
 #include "op/op_cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
@@ -202,126 +202,95 @@ static void transform_cost(const cfx_call *call, cfx_cost *cost)
 
 /* ---- Running ---- */
 
+/* Transform k of n, in the order in which they are computed: along the last axis
+ * first if the argument is real, along the others first if the result is. */
+static cfx_fft transform_at(const cfx_call *call, int k, const cfx_tensor *x,
+                            const cfx_tensor *y)
+{
+    const struct transform *f = call->state;
+    int code = call->op->code, last = f->n - 1;
+    int i = code != R2C ? k : k ? k - 1 : last;
+    cfx_axis_split in = cfx_loop_split(x, f->axis[i]);
+    return (cfx_fft){
+        .dtype = cfx_dtype_real((cfx_dtype)x->dtype),
+        .kind = code == R2C && i == last   ? CFX_FFT_FROM_REAL
+                : code == C2R && i == last ? CFX_FFT_TO_REAL
+                                           : CFX_FFT_COMPLEX,
+        .forward = code == R2C ||
+                   (code == C2C && cfx_call_bool(call, FORWARD)),
+        .n = cfx_dim_value(length_of(call, i)),
+        .outer = in.outer,
+        .inner = in.inner,
+        .from = in.n,
+        .to = cfx_loop_split(y, f->axis[i]).n,
+        .x = x->data,
+        .y = y->data,
+        .scale = 1,
+    };
+}
+
+/* The tensors of transform k: results of one are the argument of the next, and
+ * all but real ones have the result's place. */
+static cfx_fft between(const cfx_call *call, int k, const cfx_tensor *x,
+                       const cfx_tensor *part, const cfx_tensor *y)
+{
+    const struct transform *f = call->state;
+    bool real = call->op->code == C2R;
+    const cfx_tensor *own = real && f->n > 1 ? part : y;
+    return transform_at(call, k, k ? own : x, real && k == f->n - 1 ? y : own);
+}
+
 static size_t transform_workspace(const cfx_call *call)
 {
     const struct transform *f = call->state;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     size_t most = 0;
-    for (int i = 0; i < f->n; i++) {
-        size_t one = cfx_fft_workspace(cfx_dim_value(length_of(call, i)));
+    for (int k = 0; k < f->n; k++) {
+        cfx_fft t = between(call, k, x, x, call->out[0]);
+        size_t one = cfx_fft_workspace(call->ctx, &t);
         most = one > most ? one : most;
     }
     return most;
 }
 
-static void along(cfx_call *call, const cfx_tensor *t, int axis, bool forward)
-{
-    cfx_axis_split s = cfx_loop_split(t, axis);
-    cfx_fft(call->ctx, t->data, s.outer, s.n, s.inner, forward, call->work);
-}
-
-static void scale(cfx_call *call, const cfx_tensor *t)
+static double scale_of(const cfx_call *call)
 {
     const struct transform *f = call->state;
-    int64_t mode = cfx_call_int(call, NORMALIZATION), n = cfx_tensor_numel(t);
-    double all = 1, *x = t->data;
+    int64_t mode = cfx_call_int(call, NORMALIZATION);
+    double all = 1;
     for (int i = 0; i < f->n; i++)
         all *= (double)cfx_dim_value(length_of(call, i));
     /* As in PyTorch, what is neither 0 nor 1 counts as 2. */
-    double by = mode == 1 ? 1 / sqrt(all) : 1 / all;
-    for (int64_t i = 0; mode && i < 2 * n; i++)
-        x[i] *= by;
-}
-
-/* The whole spectrum of real numbers from its half, along an axis. */
-static void complete(const cfx_tensor *to, const cfx_tensor *from, int axis)
-{
-    cfx_axis_split y = cfx_loop_split(to, axis);
-    cfx_axis_split x = cfx_loop_split(from, axis);
-    double *out = to->data;
-    const double *in = from->data;
-    for (int64_t i = 0; i < y.outer * y.inner; i++) {
-        int64_t outer = i / y.inner, inner = i % y.inner;
-        for (int64_t k = 0; k < y.n; k++) {
-            bool mirrored = k > y.n / 2;
-            int64_t from_k = mirrored ? y.n - k : k;
-            const double *a = in +
-                              2 * ((outer * x.n + from_k) * x.inner + inner);
-            double *b = out + 2 * ((outer * y.n + k) * y.inner + inner);
-            b[0] = a[0];
-            b[1] = mirrored ? -a[1] : a[1];
-        }
-    }
-}
-
-/* Take the place of *t, the half, by the whole. */
-static cfx_status complete_last(cfx_call *call, cfx_tensor **t)
-{
-    const struct transform *f = call->state;
-    cfx_tensor *whole;
-    int last = f->axis[f->n - 1];
-    cfx_status st = cfx_tensor_meta(&whole, call->ctx, CFX_C128,
-                                    call->out[0]->rank, f->shape, NULL,
-                                    call->err);
-    if (st)
-        return st;
-    st = cfx_tensor_alloc(whole, call->err);
-    if (!st)
-        complete(whole, *t, last);
-    if (st) {
-        cfx_tensor_unref(whole);
-        return st;
-    }
-    cfx_tensor_unref(*t);
-    *t = whole;
-    return CFX_OK;
-}
-
-/* Write the numbers of the result, of which there may be fewer. */
-static cfx_status give(cfx_call *call, const cfx_tensor *t)
-{
-    cfx_tensor *part;
-    cfx_status st = cfx_tensor_view(&part, t, t->rank, call->out[0]->shape,
-                                    t->stride, t->offset, call->err);
-    if (st)
-        return st;
-    st = cfx_tensor_copy(call->out[0], part, call->err);
-    cfx_tensor_unref(part);
-    return st;
+    return mode == 0 ? 1 : mode == 1 ? 1 / sqrt(all) : 1 / all;
 }
 
 static cfx_status transform_run(cfx_call *call)
 {
     const struct transform *f = call->state;
-    bool real = call->op->code == C2R;
-    bool forward = call->op->code == R2C ||
-                   (!real && cfx_call_bool(call, FORWARD));
-    cfx_tensor *t = cfx_infer_is_empty(call->out[0])
-                        ? NULL
-                        : cfx_loop_contiguous_as(
-                              call, cfx_call_tensor(call, SELF), CFX_C128);
-    cfx_status st = CFX_OK;
-    if (!t)
-        return cfx_infer_is_empty(call->out[0]) ? CFX_OK : CFX_ENOMEM;
-    /* The argument itself is not written to. */
-    if (t == cfx_call_tensor(call, SELF)) {
-        cfx_tensor *copy;
-        st = cfx_loop_like(call, t, &copy);
-        if (!st)
-            st = cfx_tensor_copy(copy, t, call->err);
-        cfx_tensor_unref(t);
-        t = copy;
+    cfx_tensor *out = call->out[0], *y = NULL, *part = NULL;
+    if (cfx_infer_is_empty(out))
+        return CFX_OK;
+    if (!f->n)
+        return cfx_tensor_copy(out, cfx_call_tensor(call, SELF), call->err);
+    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, SELF));
+    cfx_status st = x ? CFX_OK : CFX_ENOMEM;
+    if (!st && cfx_tensor_is_contiguous(out))
+        y = cfx_tensor_ref(out);
+    else if (!st)
+        st = cfx_loop_like(call, out, &y);
+    if (!st && call->op->code == C2R && f->n > 1)
+        st = cfx_loop_like(call, x, &part);
+    for (int k = 0; !st && k < f->n; k++) {
+        cfx_fft t = between(call, k, x, part, y);
+        if (k == f->n - 1)
+            t.scale = scale_of(call);
+        cfx_fft_run(call->ctx, &t, call->work);
     }
-    for (int i = 0; !st && i < f->n - real; i++)
-        along(call, t, f->axis[i], forward);
-    if (!st && real)
-        st = complete_last(call, &t);
-    if (!st && real)
-        along(call, t, f->axis[f->n - 1], false);
-    if (!st) {
-        scale(call, t);
-        st = give(call, t);
-    }
-    cfx_tensor_unref(t);
+    if (!st && y != out)
+        st = cfx_tensor_copy(out, y, call->err);
+    cfx_tensor_unref(part);
+    cfx_tensor_unref(y);
+    cfx_tensor_unref(x);
     return st;
 }
 

@@ -154,6 +154,16 @@ static cfx_value axes_of(cfx_scope *s, const struct plan *p, int from, int to)
     return cfx_list_of(s, CFX_LIST, (size_t)(to - from), axis);
 }
 
+/* Along one axis, the half of the spectrum of real numbers gives the other. The
+ * inverse is the conjugate of the forward one. */
+static cfx_value spectrum_of_real(cfx_scope *s, const cfx_call *call,
+                                  const struct plan *p, cfx_value x)
+{
+    x = CFX_CALL(s, "torch._fft_r2c", x, axes_of(s, p, 0, 1),
+                 cfx_int(mode_of(call)), cfx_bool(false));
+    return call->op->code & FORWARD ? x : CFX_CALL(s, "torch.conj", x);
+}
+
 static cfx_value complex_to_complex(cfx_scope *s, const cfx_call *call,
                                     const struct plan *p, int n, cfx_value x)
 {
@@ -161,6 +171,12 @@ static cfx_value complex_to_complex(cfx_scope *s, const cfx_call *call,
                         cfx_int(mode_of(call)),
                         cfx_bool(call->op->code & FORWARD))
              : x;
+}
+
+/* Is this a transform of complex numbers that takes real ones as they are? */
+static bool takes_real(const cfx_call *call)
+{
+    return (call->op->code & (ONE | FROM_REAL | TO_REAL)) == ONE;
 }
 
 /* The argument as numbers that are transformed; integers as float32. */
@@ -174,7 +190,7 @@ static cfx_value promoted(cfx_scope *s, const cfx_call *call)
         (real && cfx_dtype_is_complex(own)))
         return cfx_scope_fail(s, CFX_EDTYPE, "Unsupported dtype %s",
                               cfx_dtypes[own].name);
-    if (!real && !cfx_dtype_is_complex(type))
+    if (!real && !takes_real(call) && !cfx_dtype_is_complex(type))
         type = type == CFX_F64 ? CFX_C128 : CFX_C64;
     return type == own
                ? IN(SELF)
@@ -237,6 +253,8 @@ static cfx_value spectrum_build(cfx_scope *s, const cfx_call *call)
             x = resized(s, x, p.axis[i], p.length[i]);
     if (cfx_scope_failed(s))
         return cfx_none();
+    if (takes_real(call) && !cfx_is_complex_tensor(x))
+        return spectrum_of_real(s, call, &p, x);
     return code & FROM_REAL ? from_real(s, call, &p, x)
            : code & TO_REAL ? to_real(s, call, &p, x, n)
                             : complex_to_complex(s, call, &p, p.n, x);
