@@ -11,7 +11,10 @@
 
 #include <stdbool.h>
 
-enum { FEW = 16 }; /* sorted by insertion */
+enum {
+    FEW = 16,  /* sorted by insertion */
+    BLOCK = 64 /* compared with the pivot before any are swapped */
+};
 
 typedef cfx_sort_pair pair;
 
@@ -93,6 +96,43 @@ static void move_median(pair *to, pair *a, pair *b, pair *c)
         swap(to, is_before(a, c) ? a : is_before(b, c) ? c : b);
 }
 
+/* Those of a block that are to be swapped, by their distance from its end. */
+typedef struct misplaced {
+    uint8_t at[BLOCK];
+    int from, count;
+} misplaced;
+
+/* Split blocks from both ends, as split() does one pair after the other, but
+ * without jumps that depend on comparisons. */
+static void split_blocks(pair *p, uint64_t pivot, int64_t *first,
+                         int64_t *last)
+{
+    misplaced a = {.count = 0}, b = {.count = 0};
+    int64_t begin = *first, end = *last;
+
+    while (end - begin >= 2 * BLOCK) {
+        if (!a.count)
+            for (int i = a.from = 0; i < BLOCK; i++) {
+                a.at[a.count] = (uint8_t)i;
+                a.count += p[begin + i].key >= pivot;
+            }
+        if (!b.count)
+            for (int i = b.from = 0; i < BLOCK; i++) {
+                b.at[b.count] = (uint8_t)i;
+                b.count += p[end - 1 - i].key <= pivot;
+            }
+        int n = a.count < b.count ? a.count : b.count;
+        for (int i = 0; i < n; i++)
+            swap(&p[begin + a.at[a.from++]], &p[end - 1 - b.at[b.from++]]);
+        a.count -= n;
+        b.count -= n;
+        begin += a.count ? 0 : BLOCK;
+        end -= b.count ? 0 : BLOCK;
+    }
+    *first = a.count ? begin + a.at[a.from] : begin;
+    *last = b.count ? end - b.at[b.from] : end;
+}
+
 /* Part first..last by a median of three; returns where the second part begins.
  */
 static int64_t split(pair *p, int64_t first, int64_t last)
@@ -101,7 +141,9 @@ static int64_t split(pair *p, int64_t first, int64_t last)
 
     move_median(pivot, &p[first + 1], &p[first + (last - first) / 2],
                 &p[last - 1]);
-    for (first++;; first++) {
+    first++;
+    split_blocks(p, pivot->key, &first, &last);
+    for (;; first++) {
         while (is_before(&p[first], pivot))
             first++;
         last--;

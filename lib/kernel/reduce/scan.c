@@ -7,9 +7,12 @@
 #include "kernel/reduce/reduce_kernel.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/stop.h"
+#include "base/util.h"
 #include "kernel/int64.h"
+#include "kernel/vec/simd.h"
 
 enum {
     LANES = 256,
@@ -21,6 +24,7 @@ enum {
 typedef union wide {
     double d;
     int64_t i;
+    uint64_t u;
 } wide;
 
 typedef struct job {
@@ -35,7 +39,6 @@ typedef struct job {
     char *y;
     int64_t *index;
     int64_t n, inner, strips;
-    cfx_scan scan;
     bool smallest;
 } job;
 
@@ -197,18 +200,6 @@ void cfx_kernel_argmax(cfx_context *ctx, cfx_dtype dtype, bool smallest,
 
 /* ---- Scans, in f64 or i64 ---- */
 
-/* The place of the last of the running extreme: NaN stays once it is there. */
-static bool takes_over(const job *j, wide v, wide best)
-{
-    bool smallest = j->scan == CFX_SCAN_MIN;
-
-    if (j->wide == CFX_W_I64)
-        return smallest ? v.i <= best.i : v.i >= best.i;
-    if (v.d != v.d)
-        return true;
-    return smallest ? v.d <= best.d : v.d >= best.d;
-}
-
 static double log_add(double a, double b)
 {
     double top = a > b || a != a ? a : b, low = a > b || a != a ? b : a;
@@ -216,125 +207,180 @@ static double log_add(double a, double b)
     return isinf(top) && top == low ? top : top + log1p(exp(low - top));
 }
 
-static wide add(const job *j, wide acc, wide v)
-{
-    bool integer = j->wide == CFX_W_I64;
+/* Rows that are scanned side by side, since each step waits for that before. */
+enum { BESIDE = 4 };
 
-    switch (j->scan) {
-    case CFX_SCAN_SUM:
-        return integer
-                   ? (wide){.i = (int64_t)((uint64_t)acc.i + (uint64_t)v.i)}
-                   : (wide){.d = acc.d + v.d};
-    case CFX_SCAN_PROD:
-        return integer
-                   ? (wide){.i = (int64_t)((uint64_t)acc.i * (uint64_t)v.i)}
-                   : (wide){.d = acc.d * v.d};
-    case CFX_SCAN_LOGSUMEXP: return (wide){.d = log_add(acc.d, v.d)};
-    default: return takes_over(j, v, acc) ? v : acc;
-    }
-}
+typedef struct rows {
+    wide v[BESIDE][LANES]; /* elements, and then running results */
+    wide acc[BESIDE];
+    int64_t place[BESIDE];
+    int64_t *index; /* of element `first` of the first row, or NULL */
+    int64_t step;   /* to that of the next row */
+    int64_t first;
+} rows;
 
-/* One step of all lanes: v becomes the running result. */
-static void step(const job *j, wide *acc, int64_t *place, const wide *v,
-                 int64_t r, int64_t lanes)
-{
-    if (j->scan == CFX_SCAN_SUM && j->wide != CFX_W_I64) {
-        for (int64_t i = 0; i < lanes; i++)
-            acc[i].d += v[i].d;
-        return;
-    }
-    for (int64_t i = 0; i < lanes; i++) {
-        if (j->index && takes_over(j, v[i], acc[i]))
-            place[i] = r;
-        acc[i] = add(j, acc[i], v[i]);
-    }
-}
+/* One step of n lanes, with row r. */
+typedef void lanes_fn(wide *acc, int64_t *place, const wide *v, int64_t r,
+                      int64_t n);
+/* Steps along n elements of `count` rows. */
+typedef void rows_fn(rows *s, int64_t n, int count);
 
-static void scan_lanes(const job *j, int64_t unit, cfx_convert_fn *widen)
+/* `next` is the result after a and the element b; the extreme is at b if `taken`. */
+#define SCAN(name, T, m, next, taken)                                         \
+    static void name##_lanes(wide *acc, int64_t *place, const wide *v,        \
+                             int64_t r, int64_t n)                            \
+    {                                                                         \
+        for (int64_t i = 0; i < n; i++) {                                     \
+            const T a = acc[i].m, b = v[i].m;                                 \
+            if (taken)                                                        \
+                place[i] = r;                                                 \
+            acc[i].m = next;                                                  \
+        }                                                                     \
+    }                                                                         \
+    CFX_FORCE_INLINE void name##_steps(rows *s, int64_t n, const int count)   \
+    {                                                                         \
+        T acc[BESIDE];                                                        \
+        int64_t place[BESIDE], *index = s->index;                             \
+        for (int k = 0; k < count; k++) {                                     \
+            acc[k] = s->acc[k].m;                                             \
+            place[k] = s->place[k];                                           \
+        }                                                                     \
+        for (int64_t i = 0; i < n; i++)                                       \
+            for (int k = 0; k < count; k++) {                                 \
+                const T a = acc[k], b = s->v[k][i].m;                         \
+                if (taken)                                                    \
+                    place[k] = s->first + i;                                  \
+                s->v[k][i].m = acc[k] = next;                                 \
+                if (index)                                                    \
+                    index[k * s->step + i] = place[k];                        \
+            }                                                                 \
+        for (int k = 0; k < count; k++) {                                     \
+            s->acc[k].m = acc[k];                                             \
+            s->place[k] = place[k];                                           \
+        }                                                                     \
+    }                                                                         \
+    static void name##_rows(rows *s, int64_t n, int count)                    \
+    {                                                                         \
+        if (count == BESIDE)                                                  \
+            name##_steps(s, n, BESIDE);                                       \
+        else                                                                  \
+            name##_steps(s, n, 1);                                            \
+    }
+
+/* NaN stays once it is there; the extreme is the last of equal ones. */
+#define GREATER (b >= a || b != b)
+#define LESS (b <= a || b != b)
+
+SCAN(sum_f64, double, d, a + b, false)
+SCAN(prod_f64, double, d, a *b, false)
+SCAN(max_f64, double, d, GREATER ? b : a, GREATER)
+SCAN(min_f64, double, d, LESS ? b : a, LESS)
+SCAN(log_sum_f64, double, d, log_add(a, b), false)
+SCAN(sum_i64, uint64_t, u, a + b, false)
+SCAN(prod_i64, uint64_t, u, a *b, false)
+SCAN(max_i64, int64_t, i, b >= a ? b : a, b >= a)
+SCAN(min_i64, int64_t, i, b <= a ? b : a, b <= a)
+
+static const struct scan {
+    lanes_fn *lanes;
+    rows_fn *rows;
+    wide identity;
+} scans[2][CFX_SCAN_LOGSUMEXP + 1] = {
+    {
+        [CFX_SCAN_SUM] = {sum_i64_lanes, sum_i64_rows, {.i = 0}},
+        [CFX_SCAN_PROD] = {prod_i64_lanes, prod_i64_rows, {.i = 1}},
+        [CFX_SCAN_MAX] = {max_i64_lanes, max_i64_rows, {.i = INT64_MIN}},
+        [CFX_SCAN_MIN] = {min_i64_lanes, min_i64_rows, {.i = INT64_MAX}},
+    },
+    {
+        [CFX_SCAN_SUM] = {sum_f64_lanes, sum_f64_rows, {.d = 0}},
+        [CFX_SCAN_PROD] = {prod_f64_lanes, prod_f64_rows, {.d = 1}},
+        [CFX_SCAN_MAX] = {max_f64_lanes, max_f64_rows, {.d = -INFINITY}},
+        [CFX_SCAN_MIN] = {min_f64_lanes, min_f64_rows, {.d = INFINITY}},
+        [CFX_SCAN_LOGSUMEXP] = {log_sum_f64_lanes,
+                                log_sum_f64_rows,
+                                {.d = -INFINITY}},
+    },
+};
+
+typedef struct scan_job {
+    job j;
+    cfx_convert_fn *widen;
+    struct scan scan;
+} scan_job;
+
+static void scan_lanes(const scan_job *s, int64_t unit)
 {
+    const job *j = &s->j;
     wide acc[LANES], v[LANES];
     int64_t place[LANES] = {0};
     int64_t outer = unit / j->strips, first = unit % j->strips * LANES;
     int64_t lanes = cfx_min64(LANES, j->inner - first);
 
+    for (int64_t i = 0; i < lanes; i++)
+        acc[i] = s->scan.identity;
     for (int64_t r = 0; r < j->n; r++) {
         int64_t at = (outer * j->n + r) * j->inner + first;
 
         if (r % ROWS == 0 && cfx_context_stops(j->ctx))
             return;
-        widen(r ? v : acc, 1, j->x + (size_t)at * j->size, 1, lanes);
-        if (r)
-            step(j, acc, place, v, r, lanes);
+        s->widen(v, 1, j->x + (size_t)at * j->size, 1, lanes);
+        s->scan.lanes(acc, place, v, r, lanes);
         j->store(j->y + (size_t)at * j->size, 1, acc, 1, lanes);
-        for (int64_t i = 0; j->index && i < lanes; i++)
-            j->index[at + i] = place[i];
+        if (j->index)
+            memcpy(j->index + at, place, (size_t)lanes * sizeof(*place));
     }
 }
 
-typedef struct running {
-    wide acc;
-    int64_t place;
-} running;
-
-/* Elements begin..end of a row where inner is 1, block by block. */
-static void scan_part(const job *j, int64_t row, int64_t begin, int64_t end,
-                      running *so_far, cfx_convert_fn *widen)
+/* `count` rows where inner is 1, block by block. */
+static void scan_rows(const scan_job *s, int64_t row, int count)
 {
-    wide block[LANES], acc = so_far->acc;
-    int64_t place = so_far->place;
+    const job *j = &s->j;
+    rows r;
 
-    for (int64_t i = begin; i < end; i += LANES) {
-        int64_t n = cfx_min64(LANES, end - i), at = row * j->n + i;
-
-        widen(block, 1, j->x + (size_t)at * j->size, 1, n);
-        for (int64_t k = 0; k < n; k++) {
-            if (i + k == 0)
-                acc = block[k];
-            else
-                step(j, &acc, &place, &block[k], i + k, 1);
-            block[k] = acc;
-            if (j->index)
-                j->index[at + k] = place;
-        }
-        j->store(j->y + (size_t)at * j->size, 1, block, 1, n);
+    r.step = j->n;
+    for (int k = 0; k < count; k++) {
+        r.acc[k] = s->scan.identity;
+        r.place[k] = 0;
     }
-    *so_far = (running){acc, place};
+    for (int64_t i = 0; i < j->n && !cfx_context_stops(j->ctx); i += LANES) {
+        int64_t n = cfx_min64(LANES, j->n - i), at = row * j->n + i;
+
+        for (int k = 0; k < count; k++)
+            s->widen(r.v[k], 1, j->x + (size_t)(at + k * j->n) * j->size, 1,
+                     n);
+        r.index = j->index ? j->index + at : NULL;
+        r.first = i;
+        s->scan.rows(&r, n, count);
+        for (int k = 0; k < count; k++)
+            j->store(j->y + (size_t)(at + k * j->n) * j->size, 1, r.v[k], 1,
+                     n);
+    }
 }
-
-static void scan_row(const job *j, int64_t row, cfx_convert_fn *widen)
-{
-    running so_far = {.place = 0};
-
-    for (int64_t i = 0; i < j->n && !cfx_context_stops(j->ctx);
-         i += ROWS * LANES)
-        scan_part(j, row, i, cfx_min64(i + ROWS * LANES, j->n), &so_far,
-                  widen);
-}
-
-typedef struct scan_job {
-    job j;
-    cfx_convert_fn *widen;
-} scan_job;
 
 static void run_scan(void *arg, int64_t begin, int64_t end, int worker)
 {
     const scan_job *s = arg;
 
     (void)worker;
-    for (; begin < end; begin++)
+    while (begin < end) {
+        int count = s->j.inner > 1 || end - begin < BESIDE ? 1 : BESIDE;
+
         if (s->j.inner == 1)
-            scan_row(&s->j, begin, s->widen);
+            scan_rows(s, begin, count);
         else
-            scan_lanes(&s->j, begin, s->widen);
+            scan_lanes(s, begin);
+        begin += count;
+    }
 }
 
 void cfx_cumulate(cfx_context *ctx, cfx_scan op, cfx_dtype dtype, void *y,
                   int64_t *index, const void *x, int64_t outer, int64_t n,
                   int64_t inner)
 {
-    scan_job s = {.j = make_job(ctx, dtype, y, index, x, n, inner)};
+    scan_job s = {.j = make_job(ctx, dtype, y, index, x, n, inner),
+                  .scan = scans[cfx_dtype_is_float(dtype)][op]};
 
-    s.j.scan = op;
     s.widen =
         cfx_context_kernels(ctx)
             ->pointwise

@@ -2,7 +2,7 @@
  * sort.c -- sorting, and the k largest.
  *
  * Elements become unsigned keys whose order is the one asked for, with the
- * place they came from beside them. Sorting goes digit by digit, from the
+ * place they came from beside them, or below them in a word. Sorting goes digit by digit, from the
  * lowest, which is stable; a digit that all keys share is passed over. For few
  * of many, elements are first compared with the smallest that is still in,
  * block by block.
@@ -26,13 +26,20 @@
 #include "kernel/reduce/reduce_kernel.h"
 
 enum {
-    GRAIN = 4096, /* elements that are worth another thread */
-    FEW = 48,     /* sorted by insertion */
-    BLOCK = 256,  /* elements compared with the bound at once */
-    PART = 32     /* and those where a block has one before the bound */
+    GRAIN = 4096,   /* elements that are worth another thread */
+    FEW = 48,       /* sorted by insertion */
+    BLOCK = 256,    /* elements compared with the bound at once */
+    PART = 32,      /* and those where a block has one before the bound */
+    MANY = 1 << 14, /* sorted by digits of 11 bits, if of 32 */
+    COUNTS = 3 << 11
 };
 
 typedef cfx_sort_pair pair;
+
+typedef union extreme {
+    double d;
+    int64_t i;
+} extreme;
 
 /* ---- Keys ---- */
 
@@ -73,30 +80,43 @@ static uint64_t key_of_half(uint16_t h, uint16_t inf)
 #define KEYS(T, key)                                                          \
     for (int64_t i = 0; i < n; i++) {                                         \
         const T v = ((const T *)x)[i * step];                                 \
-        p[i] = (pair){(key) ^ flip, first + i};                               \
+        p[i] = MADE((key) ^ flip, first + i);                                 \
     }                                                                         \
     break
 
-/* The pairs of n elements, `step` apart, of which the first is number `first`;
+/* The keys of n elements, `step` apart, of which the first is number `first`;
  * `flip` turns the order around. */
-static void load_pairs(cfx_dtype t, pair *p, const void *x, int64_t step,
-                       int64_t first, int64_t n, uint64_t flip)
-{
-    switch (t) {
-    case CFX_BOOL: KEYS(uint8_t, v != 0);
-    case CFX_U8: KEYS(uint8_t, v);
-    case CFX_I8: KEYS(int8_t, (uint8_t)(v ^ 0x80));
-    case CFX_I16: KEYS(int16_t, (uint16_t)(v ^ 0x8000));
-    case CFX_I32: KEYS(int32_t, (uint32_t)v ^ 0x80000000u);
-    case CFX_I64: KEYS(int64_t, (uint64_t)v ^ (uint64_t)1 << 63);
-    case CFX_F16: KEYS(uint16_t, key_of_half(v, 0x7c00));
-    case CFX_BF16: KEYS(uint16_t, key_of_half(v, 0x7f80));
-    case CFX_F32: KEYS(float, key_of_f32(v));
-    default: KEYS(double, key_of_f64(v));
+#define LOAD(name, element)                                                   \
+    static void name(cfx_dtype t, element *p, const void *x, int64_t step,    \
+                     int64_t first, int64_t n, uint64_t flip)                 \
+    {                                                                         \
+        switch (t) {                                                          \
+        case CFX_BOOL: KEYS(uint8_t, v != 0);                                 \
+        case CFX_U8: KEYS(uint8_t, v);                                        \
+        case CFX_I8: KEYS(int8_t, (uint8_t)(v ^ 0x80));                       \
+        case CFX_I16: KEYS(int16_t, (uint16_t)(v ^ 0x8000));                  \
+        case CFX_I32: KEYS(int32_t, (uint32_t)v ^ 0x80000000u);               \
+        case CFX_I64: KEYS(int64_t, (uint64_t)v ^ (uint64_t)1 << 63);         \
+        case CFX_F16: KEYS(uint16_t, key_of_half(v, 0x7c00));                 \
+        case CFX_BF16: KEYS(uint16_t, key_of_half(v, 0x7f80));                \
+        case CFX_F32: KEYS(float, key_of_f32(v));                             \
+        default: KEYS(double, key_of_f64(v));                                 \
+        }                                                                     \
     }
-}
 
-/* ---- Sorting pairs ---- */
+/* Keys of 32 bits or fewer, with places of 32 bits below them, are words. */
+#define MADE(key, place)                                                      \
+    (pair)                                                                    \
+    {                                                                         \
+        key, place                                                            \
+    }
+LOAD(load_pairs, pair)
+#undef MADE
+#define MADE(key, place) ((key) << 32 | (uint64_t)(place))
+LOAD(load_words, uint64_t)
+#undef MADE
+
+/* ---- Sorting ---- */
 
 static bool is_before(const pair *a, const pair *b)
 {
@@ -115,65 +135,78 @@ static void sort_few(pair *p, int64_t n)
     }
 }
 
-/* Count how often each digit has each value. */
-static void count_digits(int64_t (*count)[256], const pair *p, int64_t n,
-                         int digits)
-{
-    for (int64_t i = 0; i < n; i++)
-        for (int d = 0; d < digits; d++)
-            count[d][p[i].key >> 8 * d & 255]++;
-}
-
-/* Move each pair to the next place for its digit. */
-static void move_pairs(pair *to, int64_t *place, const pair *p, int64_t n,
-                       int digit)
-{
-    for (int64_t i = 0; i < n; i++)
-        to[place[p[i].key >> 8 * digit & 255]++] = p[i];
-}
-
-/* By the low `digits` bytes of the keys. Returns where the result is: `p`, or
- * `other`, which has the same size; NULL where the context stops. */
-static pair *sort_digits(const cfx_context *ctx, pair *p, pair *other,
-                         int64_t n, int digits)
-{
-    int64_t count[sizeof(uint64_t)][256];
-
-    memset(count, 0, (size_t)digits * sizeof(count[0]));
-    for (int64_t i = 0; i < n; i += CFX_STOP_BLOCK) {
-        if (cfx_context_stops(ctx))
-            return NULL;
-        count_digits(count, p + i, cfx_min64(CFX_STOP_BLOCK, n - i), digits);
+/* Sort by digits of `width` bits of the low `bits` of the keys: count how often
+ * each digit has each value, and then move elements to the next place for their
+ * digit. Returns where the result is: `p`, or `other`, which has the same size;
+ * NULL where the context stops. */
+#define DIGITS(name, element, key)                                            \
+    static void name##_count(int64_t *count, const element *p, int64_t n,     \
+                             int bits, int width)                             \
+    {                                                                         \
+        const uint64_t mask = ((uint64_t)1 << width) - 1;                     \
+        for (int64_t i = 0; i < n; i++)                                       \
+            for (int at = 0, d = 0; at < bits; at += width, d++)              \
+                count[((uint64_t)d << width) + (key(p[i]) >> at & mask)]++;   \
+    }                                                                         \
+    static void name##_move(element *to, int64_t *place, const element *p,    \
+                            int64_t n, int at, int width)                     \
+    {                                                                         \
+        const uint64_t mask = ((uint64_t)1 << width) - 1;                     \
+        for (int64_t i = 0; i < n; i++)                                       \
+            to[place[key(p[i]) >> at & mask]++] = p[i];                       \
+    }                                                                         \
+    static element *name(const cfx_context *ctx, element *p, element *other,  \
+                         int64_t n, int bits, int width)                      \
+    {                                                                         \
+        int64_t count[COUNTS], values = (int64_t)1 << width;                  \
+        memset(count, 0, sizeof(count));                                      \
+        for (int64_t i = 0; i < n; i += CFX_STOP_BLOCK) {                     \
+            if (cfx_context_stops(ctx))                                       \
+                return NULL;                                                  \
+            name##_count(count, p + i, cfx_min64(CFX_STOP_BLOCK, n - i),      \
+                         bits, width);                                        \
+        }                                                                     \
+        for (int at = 0, d = 0; at < bits; at += width, d++) {                \
+            int64_t *c = count + d * values;                                  \
+            element *t = p;                                                   \
+            if (c[key(p[0]) >> at & (uint64_t)(values - 1)] == n)             \
+                continue;                                                     \
+            sums_before(c, values);                                           \
+            for (int64_t i = 0; i < n; i += CFX_STOP_BLOCK) {                 \
+                if (cfx_context_stops(ctx))                                   \
+                    return NULL;                                              \
+                name##_move(other, c, p + i,                                  \
+                            cfx_min64(CFX_STOP_BLOCK, n - i), at, width);     \
+            }                                                                 \
+            p = other;                                                        \
+            other = t;                                                        \
+        }                                                                     \
+        return p;                                                             \
     }
-    for (int d = 0; d < digits; d++) {
-        int64_t *c = count[d], sum = 0;
-        pair *t = p;
 
-        if (c[p[0].key >> 8 * d & 255] == n)
-            continue;
-        for (int b = 0; b < 256; b++) {
-            int64_t here = c[b];
+static void sums_before(int64_t *count, int64_t n)
+{
+    int64_t sum = 0;
 
-            c[b] = sum;
-            sum += here;
-        }
-        for (int64_t i = 0; i < n; i += CFX_STOP_BLOCK) {
-            if (cfx_context_stops(ctx))
-                return NULL;
-            move_pairs(other, c, p + i, cfx_min64(CFX_STOP_BLOCK, n - i), d);
-        }
-        p = other;
-        other = t;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t here = count[i];
+
+        count[i] = sum;
+        sum += here;
     }
-    return p;
 }
+
+#define PAIR_KEY(p) ((p).key)
+#define WORD_KEY(w) ((w) >> 32)
+DIGITS(sort_digits, pair, PAIR_KEY)
+DIGITS(sort_words, uint64_t, WORD_KEY)
 
 /* Pairs in the order of their index; NULL where the context stops. */
 static pair *sort_pairs(const cfx_context *ctx, pair *p, pair *other,
                         int64_t n, int digits)
 {
     if (n > FEW)
-        return sort_digits(ctx, p, other, n, digits);
+        return sort_digits(ctx, p, other, n, 8 * digits, 8);
     sort_few(p, n);
     return p;
 }
@@ -198,6 +231,14 @@ typedef struct job {
     cfx_dtype type;
     uint64_t flip;
 } job;
+
+/* The first element of a row. */
+static const char *row_at(const job *j, int64_t row)
+{
+    int64_t outer = row / j->inner, column = row % j->inner;
+
+    return j->x + (size_t)(outer * j->n * j->inner + column) * j->size;
+}
 
 static void copy_elements(size_t size, char *y, const char *x, const pair *p,
                           int64_t step, int64_t k)
@@ -237,8 +278,7 @@ static void put_block(const job *j, int64_t at, const char *v, const pair *p,
 static void put_row(const job *j, int64_t row, const pair *p, void *other)
 {
     int64_t outer = row / j->inner, column = row % j->inner;
-    const char *x = j->x +
-                    (size_t)(outer * j->n * j->inner + column) * j->size;
+    const char *x = row_at(j, row);
     int64_t at = outer * j->k * j->inner + column;
     char *v = other;
 
@@ -256,21 +296,45 @@ static void put_row(const job *j, int64_t row, const pair *p, void *other)
     }
 }
 
+static uint64_t flip_of(const job *j)
+{
+    return !j->descending ? 0 : UINT64_MAX >> (64 - 8 * j->size);
+}
+
 /* The pairs of a row; false where the context stops. */
 static bool load_row(const job *j, int64_t row, pair *p)
 {
-    int64_t outer = row / j->inner, column = row % j->inner;
-    const char *x = j->x +
-                    (size_t)(outer * j->n * j->inner + column) * j->size;
-    uint64_t flip = !j->descending ? 0 : UINT64_MAX >> (64 - 8 * j->size);
+    const char *x = row_at(j, row);
 
     for (int64_t i = 0; i < j->n; i += CFX_STOP_BLOCK) {
         if (cfx_context_stops(j->ctx))
             return false;
         load_pairs(j->dtype, p + i, x + (size_t)(i * j->inner) * j->size,
-                   j->inner, i, cfx_min64(CFX_STOP_BLOCK, j->n - i), flip);
+                   j->inner, i, cfx_min64(CFX_STOP_BLOCK, j->n - i),
+                   flip_of(j));
     }
     return true;
+}
+
+/* The pairs of a row, sorted as words behind them. */
+static pair *sort_row_as_words(const job *j, int64_t row, pair *p)
+{
+    uint64_t *w = (uint64_t *)(void *)(p + j->n);
+    const char *x = row_at(j, row);
+    int bits = 8 * (int)j->size;
+
+    for (int64_t i = 0; i < j->n; i += CFX_STOP_BLOCK) {
+        if (cfx_context_stops(j->ctx))
+            return NULL;
+        load_words(j->dtype, w + i, x + (size_t)(i * j->inner) * j->size,
+                   j->inner, i, cfx_min64(CFX_STOP_BLOCK, j->n - i),
+                   flip_of(j));
+    }
+    w = sort_words(j->ctx, w, w + j->n, j->n, bits,
+                   bits == 32 && j->n > MANY ? 11 : 8);
+    for (int64_t i = 0; w && i < j->n; i++)
+        p[i] = (pair){w[i] >> 32, (int64_t)(uint32_t)w[i]};
+    return w ? p : NULL;
 }
 
 /* Has one of the first n pairs the key of the next? */
@@ -296,11 +360,12 @@ static void redo_row(const job *j, int64_t row, pair *p)
 
 static void sort_row(const job *j, int64_t row, pair *p)
 {
-    pair *other = p + j->n, *sorted;
+    pair *other = p + j->n, *sorted = NULL;
 
-    if (!load_row(j, row, p))
-        return;
-    sorted = sort_pairs(j->ctx, p, other, j->n, (int)j->size);
+    if (j->n > FEW && j->size <= 4 && j->n <= UINT32_MAX)
+        sorted = sort_row_as_words(j, row, p);
+    else if (load_row(j, row, p))
+        sorted = sort_pairs(j->ctx, p, other, j->n, (int)j->size);
     if (!sorted)
         return;
     if (!j->stable && has_ties(sorted, cfx_min64(j->k, j->n - 1)))
@@ -402,16 +467,9 @@ static bool sort_heap(const cfx_context *ctx, pair *p, int64_t n)
     return true;
 }
 
-/* The key of the first of a block of elements by their extreme: no element of
- * the block comes before it. */
-static uint64_t first_key(const job *j, const void *block, int64_t n)
+/* The key of an extreme: no element of its part comes before it. */
+static uint64_t first_key(const job *j, extreme m)
 {
-    union {
-        double d;
-        int64_t i;
-    } m;
-
-    j->extreme(&m, block, 0, 1, n, 0);
     if (j->type == CFX_I64)
         return ((uint64_t)m.i ^ (uint64_t)1 << 63) ^ j->flip;
     /* The minimum of numbers with a NaN is undefined. */
@@ -437,26 +495,12 @@ static void leave_out(struct held *h, uint64_t key)
     h->any_out = true;
 }
 
-/* Is a block without an element that comes before those that are held? */
-static bool passes(const job *j, struct held *h, const void *block, int64_t n)
-{
-    if (h->count < j->k)
-        return false;
-    uint64_t key = first_key(j, block, n);
-    if (key < h->p[0].key)
-        return false;
-    leave_out(h, key);
-    return true;
-}
-
 /* Take n <= PART elements, the first of which has the index `first`. */
 static void take_part(const job *j, struct held *h, const char *part,
                       int64_t n, int64_t first)
 {
     pair all[PART];
 
-    if (passes(j, h, part, n))
-        return;
     load_pairs(j->type, all, part, 1, first, n, j->flip);
     for (int64_t i = 0; i < n; i++) {
         if (h->count < j->k) {
@@ -470,27 +514,31 @@ static void take_part(const job *j, struct held *h, const char *part,
     }
 }
 
-/* Most blocks have no element that comes before those that are held, and most
- * parts of the others. */
+/* Most parts have no element that comes before those that are held. */
 static void take_block(const job *j, struct held *h, const char *block,
                        int64_t n, int64_t first)
 {
     size_t size = cfx_dtype_size(j->type);
+    extreme m[BLOCK / PART];
+    int64_t whole = n / PART * PART;
 
-    if (passes(j, h, block, n))
-        return;
-    for (int64_t i = 0; i < n; i += PART)
-        take_part(j, h, block + (size_t)i * size, cfx_min64(PART, n - i),
-                  first + i);
+    j->extreme(m, block, PART, whole / PART, PART, 0);
+    for (int64_t i = 0; i < n; i += PART) {
+        uint64_t key = i < whole ? first_key(j, m[i / PART]) : 0;
+
+        if (i < whole && h->count == j->k && key >= h->p[0].key)
+            leave_out(h, key);
+        else
+            take_part(j, h, block + (size_t)i * size, cfx_min64(PART, n - i),
+                      first + i);
+    }
 }
 
 static void topk_row(const job *j, int64_t row, pair *p)
 {
     _Alignas(64) double buffer[BLOCK];
-    int64_t outer = row / j->inner, column = row % j->inner;
     struct held h = {.p = p};
-    const char *x = j->x +
-                    (size_t)(outer * j->n * j->inner + column) * j->size;
+    const char *x = row_at(j, row);
 
     for (int64_t i = 0; i < j->n; i += BLOCK) {
         int64_t n = cfx_min64(BLOCK, j->n - i);

@@ -77,10 +77,11 @@ static cfx_value sorted_along(cfx_scope *s, const cfx_call *call)
     return CFX_CALL(s, "torch.sort", IN(SELF), cfx_int(axis_of(call)));
 }
 
-/* Medians are the first of equal elements. */
-static cfx_value sorted_stably(cfx_scope *s, const cfx_call *call)
+/* Medians are the first of equal elements; where only values are wanted, this is
+ * the faster order. */
+static cfx_value sorted_stably(cfx_scope *s, cfx_value x, int axis)
 {
-    cfx_value args[] = {IN(SELF), cfx_int(axis_of(call))};
+    cfx_value args[] = {x, cfx_int(axis)};
     cfx_value key[] = {cfx_str(s, "stable"), cfx_bool(true)};
     return cfx_call_function(s, "torch.sort", (cfx_args){args, 2, key, 1});
 }
@@ -143,14 +144,26 @@ static cfx_status refuse_bool(cfx_call *call)
 
 /* ---- kthvalue ---- */
 
+/* Is it faster to select the first k than to sort? */
+static bool are_few(const cfx_call *call, cfx_dim k)
+{
+    cfx_dim n = extent(call);
+    return cfx_dim_is_int(n) && cfx_dim_is_int(k) &&
+           cfx_dim_value(k) <= cfx_dim_value(n) / 16;
+}
+
 static cfx_value kthvalue_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_dim k = cfx_value_dim(IN(K));
+    cfx_value sorted, place;
     if (!cfx_call_tensor(call, SELF)->rank)
         return single(s, call);
-    return take_one(
-        s, call, sorted_along(s, call),
-        cfx_value_of_dim(cfx_dim_sub(call->env, k, cfx_dim_int(1))));
+    place = cfx_value_of_dim(cfx_dim_sub(call->env, k, cfx_dim_int(1)));
+    sorted = are_few(call, k)
+                 ? CFX_CALL(s, "torch.topk", IN(SELF), IN(K),
+                            cfx_int(axis_of(call)), cfx_bool(false))
+                 : sorted_along(s, call);
+    return take_one(s, call, sorted, place);
 }
 
 static cfx_status kthvalue_infer(cfx_call *call)
@@ -192,7 +205,7 @@ static cfx_value median_dim_build(cfx_scope *s, const cfx_call *call)
     if (!x->rank)
         return single(s, call);
     cfx_dim n = extent(call);
-    cfx_value sorted = sorted_stably(s, call);
+    cfx_value sorted = sorted_stably(s, IN(SELF), axis_of(call));
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
         return take_one(s, call, sorted, cfx_value_of_dim(middle(call, n)));
     return take(s, call, sorted,
@@ -225,7 +238,7 @@ static cfx_value median_build(cfx_scope *s, const cfx_call *call)
                                  (cfx_args){none, 2, dtype, 1});
     cfx_value y = CFX_CALL(s, "torch.reshape", IN(SELF),
                            cfx_tuple(s, cfx_int(-1)));
-    y = cfx_nth(s, CFX_CALL(s, "torch.sort", y, cfx_int(0)), 0);
+    y = cfx_nth(s, sorted_stably(s, y, 0), 0);
     cfx_value place = cfx_value_of_dim(middle(call, n));
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
         return CFX_CALL(s, "torch.select", y, cfx_int(0), place);
@@ -346,7 +359,7 @@ static cfx_value sorted_last(cfx_scope *s, const cfx_call *call)
         y = CFX_CALL(s, "torch.reshape", IN(SELF), cfx_tuple(s, last));
     else
         y = CFX_CALL(s, "torch.movedim", IN(SELF), IN(DIM), last);
-    y = cfx_nth(s, CFX_CALL(s, "torch.sort", y, last), 0);
+    y = cfx_nth(s, sorted_stably(s, y, -1), 0);
     if (!cfx_call_bool(call, KEEPDIM) || !x->rank)
         return y;
     if (!all)
