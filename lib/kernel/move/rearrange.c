@@ -149,62 +149,55 @@ typedef struct search_job {
     bool shared, right;
 } search_job;
 
-/* Is element i of x before element k of v? Where one is NaN: `unordered`. */
-static bool is_before(cfx_dtype t, const void *x, int64_t i, const void *v,
-                      int64_t k, bool unordered)
-{
-    double a, b;
-
-    switch (t) {
-    case CFX_I64: return ((const int64_t *)x)[i] < ((const int64_t *)v)[k];
-    case CFX_I32: return ((const int32_t *)x)[i] < ((const int32_t *)v)[k];
-    case CFX_I16: return ((const int16_t *)x)[i] < ((const int16_t *)v)[k];
-    case CFX_I8: return ((const int8_t *)x)[i] < ((const int8_t *)v)[k];
-    case CFX_U8:
-    case CFX_BOOL: return ((const uint8_t *)x)[i] < ((const uint8_t *)v)[k];
-    case CFX_F32:
-        a = (double)((const float *)x)[i];
-        b = (double)((const float *)v)[k];
-        break;
-    case CFX_F64:
-        a = ((const double *)x)[i];
-        b = ((const double *)v)[k];
-        break;
-    case CFX_F16:
-        a = (double)cfx_half_to_float(((const uint16_t *)x)[i]);
-        b = (double)cfx_half_to_float(((const uint16_t *)v)[k]);
-        break;
-    default:
-        a = (double)cfx_bf16_to_f32(((const uint16_t *)x)[i]);
-        b = (double)cfx_bf16_to_f32(((const uint16_t *)v)[k]);
-        break;
+/* Where v goes among n sorted elements. Those that cannot be compared (NaN) are
+ * skipped, as in PyTorch. Which half is next is selected, not jumped to. */
+#define SEARCH(name, T, as_number)                                            \
+    static void name(const search_job *j, int64_t begin, int64_t end)         \
+    {                                                                         \
+        const bool right = j->right;                                          \
+        for (; begin < end; begin++) {                                        \
+            int64_t first = j->shared ? 0 : begin / j->count * j->n;          \
+            const T *x = (const T *)j->sorted + first;                        \
+            const T v = ((const T *)j->value)[begin];                         \
+            int64_t lo = 0, hi = j->n;                                        \
+            while (lo < hi) {                                                 \
+                int64_t mid = lo + (hi - lo) / 2;                             \
+                bool above = right ? as_number(v) < as_number(x[mid])         \
+                                   : as_number(x[mid]) >= as_number(v);       \
+                lo = above ? lo : mid + 1;                                    \
+                hi = above ? mid : hi;                                        \
+            }                                                                 \
+            j->y[begin] = lo;                                                 \
+        }                                                                     \
     }
-    return isnan(a) || isnan(b) ? unordered : a < b;
-}
 
-/* Elements that cannot be compared (NaN) are skipped, as in PyTorch. */
+#define ITSELF(x) (x)
+SEARCH(search_i64, int64_t, ITSELF)
+SEARCH(search_i32, int32_t, ITSELF)
+SEARCH(search_i16, int16_t, ITSELF)
+SEARCH(search_i8, int8_t, ITSELF)
+SEARCH(search_u8, uint8_t, ITSELF)
+SEARCH(search_f32, float, ITSELF)
+SEARCH(search_f64, double, ITSELF)
+SEARCH(search_f16, uint16_t, cfx_half_to_float)
+SEARCH(search_bf16, uint16_t, cfx_bf16_to_f32)
+
 static void run_search(void *arg, int64_t begin, int64_t end, int worker)
 {
     const search_job *j = arg;
 
     (void)worker;
-    for (; begin < end; begin++) {
-        int64_t first = j->shared ? 0 : begin / j->count * j->n;
-        int64_t lo = 0, hi = j->n;
-
-        while (lo < hi) {
-            int64_t mid = lo + (hi - lo) / 2;
-            bool below = j->right ? !is_before(j->dtype, j->value, begin,
-                                               j->sorted, first + mid, false)
-                                  : is_before(j->dtype, j->sorted, first + mid,
-                                              j->value, begin, true);
-
-            if (below)
-                lo = mid + 1;
-            else
-                hi = mid;
-        }
-        j->y[begin] = lo;
+    switch (j->dtype) {
+    case CFX_I64: search_i64(j, begin, end); break;
+    case CFX_I32: search_i32(j, begin, end); break;
+    case CFX_I16: search_i16(j, begin, end); break;
+    case CFX_I8: search_i8(j, begin, end); break;
+    case CFX_U8:
+    case CFX_BOOL: search_u8(j, begin, end); break;
+    case CFX_F32: search_f32(j, begin, end); break;
+    case CFX_F64: search_f64(j, begin, end); break;
+    case CFX_F16: search_f16(j, begin, end); break;
+    default: search_bf16(j, begin, end); break;
     }
 }
 

@@ -24,7 +24,8 @@ enum { RUNS = 1, TWO = 2, THREE = 4, ALWAYS = 8 };
 struct rows {
     int axis;        /* -1: elements */
     int64_t n, m;    /* rows, and their length */
-    cfx_value data;  /* (n, m), f64 or i64 */
+    cfx_value keys;  /* (n, m), of the argument */
+    cfx_value data;  /* likewise, f64 or i64 */
     cfx_value order; /* i64: rows in order, or as they stand */
 };
 
@@ -150,7 +151,7 @@ static void sort_rows(cfx_scope *s, struct rows *r)
 {
     for (int64_t j = r->m - 1; j >= 0 && !cfx_scope_failed(s); j--) {
         size_t frame = cfx_scope_enter(s);
-        cfx_value key = CFX_CALL(s, "torch.select", r->data, cfx_int(1),
+        cfx_value key = CFX_CALL(s, "torch.select", r->keys, cfx_int(1),
                                  cfx_int(j));
         key = CFX_CALL(s, "torch.index_select", key, cfx_int(0), r->order);
         cfx_value place = CFX_CALL(s, "torch.argsort", key, cfx_int(-1),
@@ -173,6 +174,7 @@ static void read_rows(cfx_scope *s, const cfx_call *call, struct rows *r)
         v = CFX_CALL(s, "torch.movedim", v, cfx_int(r->axis), cfx_int(0));
     v = CFX_CALL(s, "torch.reshape", v,
                  cfx_tuple(s, cfx_int(r->n), cfx_int(r->m)));
+    r->keys = v;
     v = CFX_CALL(s, "Tensor.to", v,
                  cfx_value_of_dtype(floats ? CFX_F64 : CFX_I64));
     r->data = CFX_CALL(s, "Tensor.contiguous", v);

@@ -281,10 +281,13 @@ static cfx_value kron_build(cfx_scope *s, const cfx_call *call)
 
 /* ---- cross ---- */
 
-static cfx_value rolled(cfx_scope *s, cfx_value x, int64_t by, cfx_value dim)
+/* Component i + 1 of one times i + 2 of the other, counted around. */
+static cfx_value product(cfx_scope *s, cfx_value a, int i, cfx_value b, int k,
+                         cfx_value dim)
 {
-    return CFX_CALL(s, "torch.roll", x, cfx_tuple(s, cfx_int(-by)),
-                    cfx_tuple(s, dim));
+    return CFX_CALL(s, "torch.mul",
+                    CFX_CALL(s, "torch.select", a, dim, cfx_int(i % 3)),
+                    CFX_CALL(s, "torch.select", b, dim, cfx_int(k % 3)));
 }
 
 /* Component i is a[i + 1] b[i + 2] - a[i + 2] b[i + 1], counted around. */
@@ -303,12 +306,12 @@ static cfx_value cross(cfx_scope *s, cfx_value a, cfx_value b, int64_t dim)
         return cfx_scope_fail(s, CFX_ESHAPE,
                               "inputs dimension %lld must have length 3",
                               (long long)at);
-    cfx_value axis = cfx_int(at);
-    cfx_value x = CFX_CALL(s, "torch.mul", rolled(s, a, 1, axis),
-                           rolled(s, b, 2, axis));
-    cfx_value y = CFX_CALL(s, "torch.mul", rolled(s, a, 2, axis),
-                           rolled(s, b, 1, axis));
-    return CFX_CALL(s, "torch.sub", x, y);
+    cfx_value axis = cfx_int(at), part[3];
+    for (int i = 0; i < 3; i++)
+        part[i] = CFX_CALL(s, "torch.sub",
+                           product(s, a, i + 1, b, i + 2, axis),
+                           product(s, a, i + 2, b, i + 1, axis));
+    return CFX_CALL(s, "torch.stack", cfx_list_of(s, CFX_LIST, 3, part), axis);
 }
 
 static cfx_value linalg_cross_build(cfx_scope *s, const cfx_call *call)

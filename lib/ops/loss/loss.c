@@ -163,15 +163,59 @@ static cfx_value pieces(cfx_scope *s, cfx_value d, cfx_value bound,
     return TORCH("where", is_near, near, far);
 }
 
+/* Is the loss computed here, of floats that no step converts, so that all steps
+ * go over memory once? */
+static bool is_one_pass(const cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    const cfx_tensor *y = cfx_call_tensor(call, TARGET);
+    return !call->meta && x->dtype == y->dtype &&
+           (x->dtype == CFX_F32 || x->dtype == CFX_F64);
+}
+
+/* A step of a program: a function of values and numbers. */
+static cfx_value step(cfx_scope *s, const char *name, cfx_value a, cfx_value b)
+{
+    return cfx_tuple(s, cfx_str(s, name), a, b);
+}
+
+#define STEP(name, a, b) step(s, "torch." name, a, b)
+#define NUMBER(x) cfx_float(x)
+#define VALUE(k) cfx_str(s, "v" #k)
+
+/* Half the square of the distance over `under` where it is near, at most (or
+ * less than, `open`) `bound`; else `slope` times what it exceeds bound / 2. */
+static cfx_value in_one_pass(cfx_scope *s, const cfx_call *call, bool open,
+                             double bound, double under, double slope)
+{
+    cfx_value size = cfx_tuple(s, cfx_str(s, "torch.abs"), VALUE(2));
+    cfx_value choice = cfx_tuple(s, cfx_str(s, "torch.where"), VALUE(9),
+                                 VALUE(6), VALUE(8));
+    cfx_value steps = cfx_list(s, STEP("sub", VALUE(0), VALUE(1)), size,
+                               STEP("mul", VALUE(3), NUMBER(0.5)),
+                               STEP("mul", VALUE(4), VALUE(3)),
+                               STEP("div", VALUE(5), NUMBER(under)),
+                               STEP("sub", VALUE(3), NUMBER(0.5 * bound)),
+                               STEP("mul", VALUE(7), NUMBER(slope)),
+                               open ? STEP("lt", VALUE(3), NUMBER(bound))
+                                    : STEP("le", VALUE(3), NUMBER(bound)),
+                               choice);
+    return TORCH("ops.cfx.fused_pointwise.default",
+                 cfx_list(s, ARG(INPUT), ARG(TARGET)), steps);
+}
+
 static cfx_value smooth_l1_loss_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_dtype type;
-    cfx_value beta = ARG(BETA), d = wide_distance(s, call, CFX_BF16, &type);
+    cfx_value beta = ARG(BETA), d;
     double b = cfx_value_number(beta);
     if (b < 0)
         return cfx_scope_fail(
             s, CFX_EINVAL,
             "smooth_l1_loss does not support negative values for beta.");
+    if (b > 0 && is_one_pass(call))
+        return cfx_loss_reduced(s, call, in_one_pass(s, call, true, b, b, 1));
+    d = wide_distance(s, call, CFX_BF16, &type);
     if (b == 0)
         return cfx_loss_reduced(s, call, rounded(s, d, CFX_BF16, type));
     cfx_value half = TORCH("mul", TORCH("mul", d, cfx_float(0.5)), d);
@@ -184,17 +228,22 @@ static cfx_value smooth_l1_loss_build(cfx_scope *s, const cfx_call *call)
 static cfx_value huber_loss_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_dtype type;
-    cfx_value delta = ARG(DELTA), w = ARG(WEIGHT);
-    cfx_value d = wide_distance(s, call, CFX_F16, &type);
+    cfx_value delta = ARG(DELTA), w = ARG(WEIGHT), loss;
     double b = cfx_value_number(delta);
     if (!(b > 0))
         return cfx_scope_fail(
             s, CFX_EINVAL,
             "huber_loss does not support non-positive values for delta.");
-    cfx_value half = TORCH("mul", TORCH("mul", d, cfx_float(0.5)), d);
-    cfx_value far = TORCH("mul", TORCH("sub", d, cfx_float(0.5 * b)), delta);
-    cfx_value loss = pieces(s, d, delta, true, half, far);
-    loss = rounded(s, loss, CFX_F16, type);
+    if (is_one_pass(call)) {
+        loss = in_one_pass(s, call, false, b, 1, b);
+    } else {
+        cfx_value d = wide_distance(s, call, CFX_F16, &type);
+        cfx_value half = TORCH("mul", TORCH("mul", d, cfx_float(0.5)), d);
+        cfx_value far = TORCH("mul", TORCH("sub", d, cfx_float(0.5 * b)),
+                              delta);
+        loss = pieces(s, d, delta, true, half, far);
+        loss = rounded(s, loss, CFX_F16, type);
+    }
     if (!cfx_value_is_none(w)) {
         cfx_loss_same_shape(s, w, ARG(INPUT),
                             "Weights and input must have the same size.");
@@ -202,6 +251,10 @@ static cfx_value huber_loss_build(cfx_scope *s, const cfx_call *call)
     }
     return cfx_loss_reduced(s, call, loss);
 }
+
+#undef STEP
+#undef NUMBER
+#undef VALUE
 
 #define PAIR "Tensor input, Tensor target, "
 #define SELF "Tensor self, Tensor target, "
