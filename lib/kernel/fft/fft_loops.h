@@ -142,10 +142,10 @@ CFX_FORCE_INLINE void NAME(dft_8)(number a[8])
                 CFX_UNROLL                                                    \
                 for (int k = 1; k < p; k++)                                   \
                     NAME(put)                                                 \
-                    (y, q + s * (p * j + k), swap,                            \
-                     m == 1 ? a[k]                                            \
-                            : NAME(mul)(a[k], roots[2 * k - 2],               \
-                                        roots[2 * k - 1]));                   \
+                (y, q + s * (p * j + k), swap,                                \
+                 m == 1                                                       \
+                     ? a[k]                                                   \
+                     : NAME(mul)(a[k], roots[2 * k - 2], roots[2 * k - 1]));  \
             }                                                                 \
     }                                                                         \
     static void NAME(pass_##p)(T * y, const T *x, int64_t m, int64_t s,       \
@@ -225,7 +225,7 @@ CFX_FORCE_INLINE void NAME(transpose)(V v[LANES])
 {
 #if CFX_LEVEL_IS(plain)
     (void)v;
-#elif defined(CFX_SHUFFLE)
+#elif SHUFFLES
     CFX_UNROLL
     for (int i = 1; i < LANES; i *= 2) {
         V t[LANES];
@@ -302,6 +302,41 @@ static void NAME(store_rows)(T *to, int64_t step, int64_t rows, const T *from,
     }
 }
 
+/* The parts of LANES complex numbers. */
+CFX_FORCE_INLINE void NAME(load_numbers)(T *to, const T *x)
+{
+#if SHUFFLES
+    V a = VEC(load)(x), b = VEC(load)(x + LANES);
+    VEC(store)(to, UNZIP(a, b, 0));
+    VEC(store)(to + LANES, UNZIP(a, b, 1));
+#else
+    for (int i = 0; i < LANES; i++) {
+        to[i] = x[2 * i];
+        to[LANES + i] = x[2 * i + 1];
+    }
+#endif
+}
+
+/* The reverse, times `scale`. */
+CFX_FORCE_INLINE void NAME(store_numbers)(T *y, const T *from, T scale)
+{
+    const V by = VEC(set1)(scale);
+    V re = VEC(mul)(VEC(load)(from), by);
+    V im = VEC(mul)(VEC(load)(from + LANES), by);
+#if SHUFFLES
+    VEC(store)(y, ZIP(re, im, 0));
+    VEC(store)(y + LANES, ZIP(re, im, LANES / 2));
+#else
+    T part[2 * LANES];
+    VEC(store)(part, re);
+    VEC(store)(part + LANES, im);
+    for (int i = 0; i < LANES; i++) {
+        y[2 * i] = part[i];
+        y[2 * i + 1] = part[LANES + i];
+    }
+#endif
+}
+
 /* Numbers of `columns` adjacent lines: to(count, parts, LANES) from(count,
  * step), in numbers of `parts` elements. */
 static void NAME(load_columns)(T *to, const T *from, int64_t step,
@@ -312,11 +347,7 @@ static void NAME(load_columns)(T *to, const T *from, int64_t step,
         if (parts == 1) {
             VEC(store)(to, VEC(load_n)(x, columns));
         } else if (columns == LANES) {
-            CFX_SIMD
-            for (int i = 0; i < LANES; i++) {
-                to[i] = x[2 * i];
-                to[LANES + i] = x[2 * i + 1];
-            }
+            NAME(load_numbers)(to, x);
         } else {
             for (int i = 0; i < LANES; i++) {
                 to[i] = i < columns ? x[2 * i] : 0;
@@ -336,11 +367,7 @@ static void NAME(store_columns)(T *to, int64_t step, int64_t columns,
             V v = VEC(mul)(VEC(load)(from), VEC(set1)(scale));
             VEC(store_n)(y, columns, v);
         } else if (columns == LANES) {
-            CFX_SIMD
-            for (int i = 0; i < LANES; i++) {
-                y[2 * i] = from[i] * scale;
-                y[2 * i + 1] = from[LANES + i] * scale;
-            }
+            NAME(store_numbers)(y, from, scale);
         } else {
             for (int64_t i = 0; i < columns; i++) {
                 y[2 * i] = from[i] * scale;
@@ -447,12 +474,87 @@ CFX_FORCE_INLINE T *NAME(complete)(const cfx_fft_plan *p, T *a, T *b,
     return z;
 }
 
-/* The transform of n = 2 h real numbers from that, z, of the h complex ones
- * which they are in pairs: the sum of those of the even and of the odd. */
-CFX_FORCE_INLINE void NAME(split_pairs)(const cfx_fft_plan *p, T *z, int64_t h,
-                                        const int64_t lanes)
+/* Numbers of transforms and those at as many places from the end, in parts. */
+typedef struct NAME(pairs) {
+    T *re, *im, *end_re, *end_im;
+} NAME(pairs);
+
+/* The sums of the transforms of even and of odd numbers from the transform of
+ * those that have them as parts, or, `joined`, the reverse. `w` has the roots,
+ * `turn` elements apart. */
+CFX_FORCE_INLINE void NAME(pass_pairs)(NAME(pairs) p, const T *w,
+                                       const int64_t turn, const int64_t n,
+                                       const bool joined)
 {
-    const T *w = p->half;
+    const T by = joined ? 1 : (T)0.5, sign = joined ? 1 : -1;
+
+    CFX_SIMD
+    for (int64_t i = 0; i < n; i++) {
+        const T c = w[turn * i], s = -sign * w[turn * i + 1];
+        T re = (p.re[i] + p.end_re[i]) * by, im = (p.im[i] - p.end_im[i]) * by;
+        /* i times the odd ones of the reverse, -i times those of the forward. */
+        T u = (p.re[i] - p.end_re[i]) * by, v = (p.im[i] + p.end_im[i]) * by;
+        T odd_re = -sign * (u * s + v * c), odd_im = sign * (u * c - v * s);
+        p.re[i] = re + odd_re;
+        p.im[i] = im + odd_im;
+        p.end_re[i] = re - odd_re;
+        p.end_im[i] = odd_im - im;
+    }
+}
+
+/* Those of one line go through copies, vector by vector. */
+static void NAME(pairs_of_line)(T *z, int64_t h, const T *w, bool joined)
+{
+    T c[4][LANES];
+
+    for (int64_t k = 1; k <= h / 2; k += LANES) {
+        int64_t n = h / 2 - k + 1 < LANES ? h / 2 - k + 1 : LANES;
+        T *a = z + 2 * k, *b = z + 2 * (h - k);
+        for (int64_t i = 0; i < n; i++) {
+            c[0][i] = a[2 * i];
+            c[1][i] = a[2 * i + 1];
+            c[2][i] = b[-2 * i];
+            c[3][i] = b[-2 * i + 1];
+        }
+        NAME(pairs) p = {c[0], c[1], c[2], c[3]};
+        if (joined)
+            NAME(pass_pairs)(p, w + 2 * k, 2, n, true);
+        else
+            NAME(pass_pairs)(p, w + 2 * k, 2, n, false);
+        for (int64_t i = 0; i < n; i++) {
+            a[2 * i] = c[0][i];
+            a[2 * i + 1] = c[1][i];
+            b[-2 * i] = c[2][i];
+            b[-2 * i + 1] = c[3][i];
+        }
+    }
+}
+
+CFX_FORCE_INLINE void NAME(all_pairs)(const cfx_fft_plan *plan, T *z,
+                                      int64_t h, const bool joined,
+                                      const bool line)
+{
+    const int64_t lanes = line ? 1 : LANES;
+    const T *w = plan->half;
+
+    if (line) {
+        NAME(pairs_of_line)(z, h, w, joined);
+        return;
+    }
+    for (int64_t k = 1; k <= h / 2; k++) {
+        T *a = z + 2 * lanes * k, *b = z + 2 * lanes * (h - k);
+        NAME(pass_pairs)
+        ((NAME(pairs)){a, a + lanes, b, b + lanes}, w + 2 * k, 0, lanes,
+         joined);
+    }
+}
+
+/* The transform of n = 2 h real numbers from that, z, of the h complex ones
+ * which they are in pairs. */
+CFX_FORCE_INLINE void NAME(split_pairs)(const cfx_fft_plan *p, T *z, int64_t h,
+                                        const bool line)
+{
+    const int64_t lanes = line ? 1 : LANES;
     T *end = z + 2 * lanes * h;
 
     EACH_LANE
@@ -462,28 +564,14 @@ CFX_FORCE_INLINE void NAME(split_pairs)(const cfx_fft_plan *p, T *z, int64_t h,
         end[i] = re - im;
         z[lanes + i] = end[lanes + i] = 0;
     }
-    for (int64_t k = 1; k <= h / 2; k++) {
-        T *a = z + 2 * lanes * k, *b = z + 2 * lanes * (h - k);
-        const T c = w[2 * k] / 2, s = w[2 * k + 1] / 2;
-        EACH_LANE
-        {
-            T even_re = (a[i] + b[i]) / 2,
-              even_im = (a[lanes + i] - b[lanes + i]) / 2;
-            T odd_re = a[lanes + i] + b[lanes + i], odd_im = b[i] - a[i];
-            T re = odd_re * c - odd_im * s, im = odd_re * s + odd_im * c;
-            a[i] = even_re + re;
-            a[lanes + i] = even_im + im;
-            b[i] = even_re - re;
-            b[lanes + i] = im - even_im;
-        }
-    }
+    NAME(all_pairs)(p, z, h, false, line);
 }
 
 /* The reverse. */
 CFX_FORCE_INLINE void NAME(join_pairs)(const cfx_fft_plan *p, T *z, int64_t h,
-                                       const int64_t lanes)
+                                       const bool line)
 {
-    const T *w = p->half;
+    const int64_t lanes = line ? 1 : LANES;
     const T *end = z + 2 * lanes * h;
 
     EACH_LANE
@@ -492,20 +580,7 @@ CFX_FORCE_INLINE void NAME(join_pairs)(const cfx_fft_plan *p, T *z, int64_t h,
         z[i] = re + end[i];
         z[lanes + i] = re - end[i];
     }
-    for (int64_t k = 1; k <= h / 2; k++) {
-        T *a = z + 2 * lanes * k, *b = z + 2 * lanes * (h - k);
-        const T c = w[2 * k], s = w[2 * k + 1];
-        EACH_LANE
-        {
-            T even_re = a[i] + b[i], even_im = a[lanes + i] - b[lanes + i];
-            T re = a[i] - b[i], im = a[lanes + i] + b[lanes + i];
-            T odd_re = re * c + im * s, odd_im = im * c - re * s;
-            a[i] = even_re - odd_im;
-            a[lanes + i] = even_im + odd_re;
-            b[i] = even_re + odd_im;
-            b[lanes + i] = odd_re - even_im;
-        }
-    }
+    NAME(all_pairs)(p, z, h, true, line);
 }
 
 /* Numbers behind n / 2 are the conjugates of those before. */
@@ -547,7 +622,9 @@ static void NAME(read)(const cfx_fft *f, T *to, int64_t block, int64_t count,
     const T *x = (const T *)f->x +
                  parts * NAME(place)(f, block, f->from, line, &lines);
 
-    if (line)
+    if (line && f->inner == 1)
+        memcpy(to, x, (size_t)(parts * count) * sizeof(T));
+    else if (line)
         for (int64_t k = 0; k < count; k++)
             for (int64_t part = 0; part < parts; part++)
                 to[parts * k + part] = x[parts * k * f->inner + part];
@@ -564,15 +641,16 @@ static void NAME(write)(const cfx_fft *f, const T *from, int64_t block,
     T *y = (T *)f->y + parts * NAME(place)(f, block, f->to, line, &lines);
     const T scale = (T)f->scale;
 
-    if (line)
-        for (int64_t k = 0; k < f->to; k++)
-            for (int64_t part = 0; part < parts; part++)
-                y[parts * k * f->inner + part] = from[parts * k + part] *
-                                                 scale;
+    if (line && f->inner == 1)
+        CFX_SIMD
+    for (int64_t k = 0; k < parts * f->to; k++)
+        y[k] = from[k] * scale;
+    else if (line) for (int64_t k = 0; k < f->to;
+                        k++) for (int64_t part = 0; part < parts; part++)
+        y[parts * k * f->inner + part] = from[parts * k + part] * scale;
     else if (f->inner == 1)
         NAME(store_rows)(y, parts * f->to, lines, from, parts * f->to, scale);
-    else
-        NAME(store_columns)(y, f->inner, lines, from, f->to, parts, scale);
+    else NAME(store_columns)(y, f->inner, lines, from, f->to, parts, scale);
 }
 
 CFX_FORCE_INLINE void NAME(from_real)(const cfx_fft_plan *p, int64_t block,
@@ -584,7 +662,7 @@ CFX_FORCE_INLINE void NAME(from_real)(const cfx_fft_plan *p, int64_t block,
     if (n % 2 == 0) {
         NAME(read)(p->f, a, block, n, 1, line);
         z = NAME(complete)(p, a, b, n / 2, 0, line);
-        NAME(split_pairs)(p, z, n / 2, lanes);
+        NAME(split_pairs)(p, z, n / 2, line);
     } else {
         NAME(read)(p->f, b, block, n, 1, line);
         for (int64_t k = 0; k < n; k++)
@@ -608,7 +686,7 @@ CFX_FORCE_INLINE void NAME(to_real)(const cfx_fft_plan *p, int64_t block, T *a,
 
     NAME(read)(p->f, a, block, n / 2 + 1, 2, line);
     if (n % 2 == 0) {
-        NAME(join_pairs)(p, a, n / 2, lanes);
+        NAME(join_pairs)(p, a, n / 2, line);
         z = NAME(complete)(p, a, b, n / 2, lanes, line);
     } else {
         EACH_LANE a[lanes + i] = 0;
