@@ -15,7 +15,7 @@ struct quantize_options {
     cli_list calibrate, batch_axis;
     const char *quantizer, *config, *weights_only, *min_snr, *observer;
     int batch, keep_float, group;
-    bool quiet, sensitivity, dynamic, gptq, asymmetric, correct_bias;
+    bool quiet, sensitivity, dynamic, gptq, asymmetric, correct_bias, smooth;
 };
 
 static const cli_option options[] = {
@@ -49,6 +49,9 @@ static const cli_option options[] = {
     {CLI_TEXT, 0, "observer", "NAME",
      "choose ranges of activations by HistogramObserver (default: the least squared error), MinMaxObserver, MovingAverageMinMaxObserver, PercentileObserver (99.99 %) or EntropyObserver",
      offsetof(struct quantize_options, observer)},
+    {CLI_FLAG, 0, "smooth", NULL,
+     "first move the range of channels from what linear layers read after a norm to their weights (SmoothQuant)",
+     offsetof(struct quantize_options, smooth)},
     {CLI_FLAG, 0, "correct-bias", NULL,
      "add to the biases of layers the mean errors of their results on the calibration data",
      offsetof(struct quantize_options, correct_bias)},
@@ -273,6 +276,10 @@ static cfx_status rewrite(struct job *j, cfx_error *err)
     cfx_status st = has_data
                         ? cli_batches_make(&j->batches, j->c, j->gm, &cut, err)
                         : quantize_without_data(j->gm, q, &j->report, err);
+    if (!st && j->o->smooth) {
+        const cfx_quant_data data = cli_batches_all(&j->batches);
+        st = cfx_quantize_smooth(j->gm, &data, err);
+    }
     if (!st && (j->o->sensitivity || keeps_float(j->o))) {
         st = rank(&j->patterns, j->gm, q, &j->batches, j->o, err);
         cfx_quantizer_init(&j->partial.base, &cfx_quantizer_partial_class);
@@ -432,7 +439,7 @@ static const char *check_options(const struct quantize_options *o)
     if (o->min_snr && o->keep_float)
         return "--min-snr and --keep-float choose what stays float: give one of them";
     if ((o->sensitivity || keeps_float(o) || o->gptq || o->correct_bias ||
-         x86) &&
+         o->smooth || x86) &&
         !o->calibrate.n)
         return "--calibrate FILE is missing: data to calibrate with";
     return NULL;

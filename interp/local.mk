@@ -45,6 +45,7 @@ libcfx_all_la_SOURCES += %reldir%/quantize/config.c %reldir%/quantize/quantize_c
 	%reldir%/quantize/quantize_report.c %reldir%/quantize/sensitivity.c \
 	%reldir%/quantize/patterns.c %reldir%/quantize/min_snr.c \
 	%reldir%/quantize/gptq.c %reldir%/quantize/correct_bias.c \
+	%reldir%/quantize/smooth.c \
 	%reldir%/quantize/quantize_impl.h
 
 # Patterns and rewriting.

@@ -273,6 +273,17 @@ CFX_API void cfx_quantizer_init(cfx_quantizer *q,
                                 const cfx_quantizer_class *cls);
 
 /*
+ * Move the range of channels from what linear layers read to their weights
+ * (SmoothQuant), where a layer_norm or rms_norm gives it to such layers only: the norm
+ * divides each channel, and the layers multiply it. Results stay the same but for
+ * rounding. Call it before cfx_quantize_prepare; it lowers gm likewise. Fails as
+ * preparing and runs do.
+ */
+CFX_API cfx_status cfx_quantize_smooth(cfx_module *gm,
+                                       const cfx_quant_data *data,
+                                       cfx_error *err);
+
+/*
  * Prepare a GraphModule for calibration. Layers and norms that are written out
  * become operators, batch norms are folded, dropout is removed, modules are
  * inlined and their parameters become those of gm, constants are folded; then

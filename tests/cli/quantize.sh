@@ -230,6 +230,43 @@ said 'another observer' 1 "observer of 'global' has to be one of" ratio --config
 printf '{"global": {"observer": "MinMaxObserver"}}' >c.json
 said 'no quantizer' 1 "'global' has to have a quantizer" ratio --config c.json
 
+# ---- Smoothing ----
+
+cat >norm.fx <<'TEXT'
+# cfx 1
+Net()
+
+state:
+    g: f32[16]
+    b: f32[16]
+    v: f32[8, 16]
+    w: f32[8, 16]
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %g : [num_users=1] = get_attr[target=g]
+    %large : [num_users=1] = call_function[target=torch.pow](args = (10, %g), kwargs = {})
+    %b : [num_users=1] = get_attr[target=b]
+    %norm : [num_users=2] = call_function[target=torch.nn.functional.layer_norm](args = (%x, [16], %large, %b), kwargs = {})
+    %v : [num_users=1] = get_attr[target=v]
+    %w : [num_users=1] = get_attr[target=w]
+    %left : [num_users=1] = call_function[target=torch.nn.functional.linear](args = (%norm, %v), kwargs = {})
+    %right : [num_users=1] = call_function[target=torch.nn.functional.linear](args = (%norm, %w), kwargs = {})
+    return (%left, %right)
+TEXT
+smoothed() # smoothed ARGUMENT...: quantized so, the outputs are those of the model
+{
+    "$cfx" convert norm.fx float.fx --random-weights 1 &&
+        "$cfx" quantize float.fx --calibrate 'x=f32[99,16]' -q -o s.fx "$@" &&
+        "$cfx" run float.fx -i 'x=f32[99,16]' -O floats &&
+        "$cfx" run s.fx -i 'x=f32[99,16]' --expect floats --rmax 1e-6
+}
+printf '{"global": null}' >c.json
+said 'smoothing alone changes no output' 0 '' smoothed --config c.json --smooth
+said 'but the parameters' 0 'v0: f32\[8, 16\]' cat s.fx
+said 'it needs data' 2 'calibrate FILE is missing' quantize --smooth \
+    --weights-only int8
+
 # ---- Without data ----
 
 # same_values GOLDEN FILE.npy: floats of text, and those behind the header.
