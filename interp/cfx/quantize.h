@@ -105,8 +105,8 @@ struct cfx_quantizer_class {
 /* Derived structs begin with this one. */
 struct cfx_quantizer {
     const cfx_quantizer_class *cls;
-    /* Of inputs and results whose range is not fixed, for x86 and x86_all; NULL:
-     * HistogramObserver. */
+    /* How x86 and x86_all observe activations, but for those of operators with a fixed
+     * range; NULL: by HistogramObserver. */
     const cfx_quant_spec *activations;
     cfx_error *err; /* of the call in progress */
 };
@@ -203,7 +203,8 @@ CFX_API extern const cfx_quantizer_class cfx_quantizer_weights;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g32;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g64;
 CFX_API extern const cfx_quantizer_class cfx_quantizer_weights_int4_g128;
-/* The same with zero points: each group has its least and greatest number as range. */
+/* The same with zero points: the range of a group is from its least to its greatest
+ * element. */
 CFX_API extern const cfx_quantizer_class
     cfx_quantizer_weights_int4_asymmetric_g32;
 CFX_API extern const cfx_quantizer_class

@@ -42,7 +42,8 @@ typedef struct block {
     int64_t batch, i, rows, j, columns;
 } block;
 
-/* What the results of row i of x1 begin at, less what precedes column 0. */
+/* The index in y of the result of rows i of x1 and 0 of x2; with `above`, which stores
+ * columns from i + 1 on, of where it would be. */
 static int64_t place(const cfx_distance *d, int64_t batch, int64_t i)
 {
     return d->above ? i * d->n1 - i * (i + 3) / 2 - 1
@@ -125,8 +126,8 @@ void cfx_distance_run(cfx_context *ctx, const cfx_distance *d)
         return;
     j.type = d->dtype == CFX_F64 ? &k->f64 : &k->f32;
     j.sums = j.type->sums[kind_of(d->p)];
-    j.chunks = (d->n1 + CHUNK - 1) / CHUNK;
-    j.strips = (d->n2 + j.type->width - 1) / j.type->width;
+    j.chunks = cfx_ceil_div(d->n1, CHUNK);
+    j.strips = cfx_ceil_div(d->n2, j.type->width);
     int64_t each = cfx_min64(d->n1, CHUNK) * j.type->width * (d->m + 1);
     cfx_parallel_for(ctx, d->batch * j.chunks * j.strips, GRAIN / each + 1,
                      run_blocks, &j);

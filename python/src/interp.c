@@ -17,7 +17,7 @@ struct walk {
     py_interp *owner;
 };
 
-/* What a hook in Python was called with. */
+/* The arguments of a call of a hook in Python. */
 struct arguments {
     const cfx_call *call;
     PyObject *target, *args, *kwargs;

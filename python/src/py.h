@@ -47,7 +47,7 @@ int py_run_end(py_run *run, cfx_status st);
 
 /* ---- tensor.c ---- */
 
-/* What results become: tensors of the library that the first input is from. */
+/* The library whose tensors results are converted to: that of the first input. */
 typedef struct py_kind {
     const struct DLPackExchangeAPI *api; /* of its type; or NULL */
     PyObject *from; /* else a function of a cfx.Tensor; or NULL */

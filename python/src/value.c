@@ -44,7 +44,7 @@ PyObject *py_text_take(py_text *text, cfx_status st, const cfx_error *err)
 
 /* ---- In ---- */
 
-/* What is being imported, and how deep in it. */
+/* A value of Python that is converted to one of cfx, and the depth of the part at hand. */
 typedef struct import {
     cfx_context *ctx;
     py_kind *kind;

@@ -32,7 +32,7 @@ static bool is_sequence(const cfx_node *n)
     return t && t->rank == 3 && t->dtype == CFX_F32;
 }
 
-/* The image of one row whose height a squeeze that this pass made takes away; or NULL. */
+/* The image that n squeezes to a sequence, if this pass made n; else NULL. */
 static cfx_node *row_of(cfx_lowering *l, const cfx_node *n)
 {
     cfx_value y = n ? cfx_node_map_get(&l->blocked, n) : CFX_NOTHING;
@@ -227,7 +227,7 @@ static cfx_status rewrite(cfx_lowering *l, cfx_node *n, cfx_node **next)
     return x ? sink(l, n, x) : CFX_OK;
 }
 
-/* Erase what only took the height away from rows that are read as such. */
+/* Erase squeezes whose images are read without them. */
 static cfx_status drop_unread(cfx_pass_call *p)
 {
     cfx_status st = CFX_OK;

@@ -102,7 +102,8 @@ const cfx_seq *cfx_lower__joined(const cfx_pass_call *p, const cfx_node *n)
     return is_int(axis, 1) || is_int(axis, -3) ? n->args[0].u.seq : NULL;
 }
 
-/* The inputs of n that have the target of x become the first arguments of those. */
+/* Replace the arguments of n that call the target of x by the first arguments of these
+ * calls. */
 static cfx_status pass_by(cfx_pass_call *p, cfx_node *n, const cfx_node *x)
 {
     cfx_status st = CFX_OK;

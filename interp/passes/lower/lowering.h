@@ -35,8 +35,8 @@ cfx_value cfx_lower__arg(const cfx_node *n, const char *name);
 /* A module's attribute, or the argument of a function; absent if neither. */
 cfx_value cfx_lower__setting(const cfx_pass_call *p, const cfx_node *n,
                              const char *name);
-/* f(g(y, c), ...) becomes g(f(y, ...), c): n computes f, x one of its arguments, and the
- * others are either of the same g or no results of it. */
+/* Move the call x = g(y, c) behind n = f(x, ...), which becomes g(f(y, ...), c). Other
+ * positional arguments of n that are calls of g are replaced by their first arguments, too. */
 cfx_status cfx_lower__put_after(cfx_lowering *l, cfx_node *n, cfx_node *x);
 /* The channels of an image (N, C, H, W); 0: they are not known. */
 int64_t cfx_lower__channels(const cfx_node *n);

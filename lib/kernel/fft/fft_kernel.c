@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "kernel/int64.h"
 
 enum {
     NEAR =
@@ -145,11 +146,6 @@ static int64_t roots_size(const cfx_fft_passes *p)
     return all;
 }
 
-static int64_t rounded_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
 static void choose(layout *l, const cfx_context *ctx, const cfx_fft *f)
 {
     const struct cfx_fft_kernels *k = cfx_context_kernels(ctx)->fft;
@@ -168,18 +164,18 @@ static void choose(layout *l, const cfx_context *ctx, const cfx_fft *f)
     list_factors(&p->second, p->line ? p->length / n1 : 1);
     int64_t n2 = p->second.n, most = n1 > n2 ? n1 : n2;
     int64_t numbers = (f->n > p->length ? f->n : p->length) + 1;
-    p->buffer = rounded_up(2 * (p->line ? 1 : lanes) * numbers, 16);
+    p->buffer = cfx_round_up(2 * (p->line ? 1 : lanes) * numbers, 16);
     l->elements = p->line
                       ? p->buffer + 2 * (n1 + lanes) * n2 + 4 * lanes * most
                       : 2 * p->buffer;
-    l->elements = rounded_up(l->elements, 16);
+    l->elements = cfx_round_up(l->elements, 16);
     l->tables = roots_size(&p->first) + roots_size(&p->second);
     if (p->line)
         l->tables += 2 * n1 * (n2 / lanes + 1 + lanes);
     if (p->length != l->core)
         l->tables += 2 * (l->core + p->length);
     l->tables += f->n / 2 + 2;
-    l->tables = rounded_up(l->tables, 16);
+    l->tables = cfx_round_up(l->tables, 16);
     l->roots = 2 * (part_of(2 * f->n) + part_of(p->length)) + 2;
 }
 
@@ -315,9 +311,8 @@ void cfx_fft_run(cfx_context *ctx, const cfx_fft *f, void *work)
         l.type->filter(p, (void *)(uintptr_t)p->filter, work);
 
     int64_t lanes = p->line ? 1 : l.type->lanes;
-    int64_t blocks = f->inner == 1
-                         ? (f->outer + lanes - 1) / lanes
-                         : f->outer * ((f->inner + lanes - 1) / lanes);
+    int64_t blocks = f->inner == 1 ? cfx_ceil_div(f->outer, lanes)
+                                   : f->outer * cfx_ceil_div(f->inner, lanes);
     job j = {&l, work};
     cfx_parallel_for(ctx, blocks, GRAIN / (p->length * lanes) + 1, run_blocks,
                      &j);

@@ -149,8 +149,8 @@ typedef struct search_job {
     bool shared, right;
 } search_job;
 
-/* Where v goes among n sorted elements. Those that cannot be compared (NaN) are
- * skipped, as in PyTorch. Which half is next is selected, not jumped to. */
+/* Binary search for the index at which v keeps n elements sorted. NaN, which cannot be
+ * compared, is skipped, as in PyTorch. The next half is selected without a branch. */
 #define SEARCH(name, T, as_number)                                            \
     static void name(const search_job *j, int64_t begin, int64_t end)         \
     {                                                                         \

@@ -59,7 +59,7 @@ TRIG(SIN_f32, sin_f32, sinf)
 TRIG(COS_f32, cos_f32, cosf)
 TRIG(TAN_f32, tan_f32, tanf)
 
-/* What is made of the remainder r of fmod. */
+/* A function of a, b and the remainder fmod(a, b). */
 #define MODULO(name, made_of)                                                 \
     BY_BLOCKS(name, 2, is_hard_fmod(a, b), made_of(a, b, fmod_within(a, b)),  \
               made_of(a, b, fmodf(a, b)))

@@ -260,7 +260,7 @@ static double scale_of(const cfx_call *call)
     double all = 1;
     for (int i = 0; i < f->n; i++)
         all *= (double)cfx_dim_value(length_of(call, i));
-    /* As in PyTorch, what is neither 0 nor 1 counts as 2. */
+    /* As in PyTorch, any mode but 0 and 1 is 2. */
     return mode == 0 ? 1 : mode == 1 ? 1 / sqrt(all) : 1 / all;
 }
 

@@ -168,8 +168,7 @@ static const struct {
     {CFX_PW_FMOD, fmod, 0},
 };
 
-/* What is like nothing else with each other, then numbers of a near size, then
- * any. */
+/* Each special value with each, then numbers of similar magnitude, then any bits. */
 static void fill_pairs(dice *d, float *a, float *b, int n)
 {
     static const float special[] = {
