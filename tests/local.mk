@@ -182,7 +182,8 @@ dist_check_SCRIPTS += %reldir%/python/python.sh
 TESTS += %reldir%/python/python.sh
 EXTRA_DIST += %reldir%/python/test_model.py %reldir%/python/test_torch.py \
 	%reldir%/python/test_docs.py %reldir%/python/test_capture.py \
-	%reldir%/python/test_compile.py %reldir%/python/test_interpreter.py
+	%reldir%/python/test_compile.py %reldir%/python/test_interpreter.py \
+	%reldir%/python/test_torch_call.py
 
 # The zoo, unpacked once.
 check_DATA = zoo/unpacked

@@ -33,9 +33,13 @@ def load(path, weights=None, *, random_weights=None, assume_defaults=False,
 
 def __getattr__(name):
     """What needs PyTorch is imported when it is first used."""
-    if name in ("from_fx", "from_exported", "compile"):
+    module = {"from_fx": "capture", "from_exported": "capture",
+              "compile": "capture", "explain": "explain"}.get(name)
+    if module:
         import importlib
-        return getattr(importlib.import_module("cfx.capture"), name)
+        value = getattr(importlib.import_module(f"cfx.{module}"), name)
+        globals()[name] = value  # not the module of that name
+        return value
     raise AttributeError(f"module 'cfx' has no attribute {name!r}")
 
 

@@ -50,6 +50,21 @@ def function(text):
         return text
 
 
+def torch_tensor():
+    """Any tensor of PyTorch."""
+    import torch
+    return torch.empty(0)
+
+
+def call_torch(name, args, kwargs):
+    """Call a function of PyTorch by its qualified name, for torch_call."""
+    f = function(name)
+    if isinstance(f, str):
+        raise LookupError(f"PyTorch has no function {name}")
+    out = f(*args, **kwargs)
+    return tuple(out) if isinstance(out, (tuple, list)) else out
+
+
 def target(f):
     """The qualified name of what a node may call."""
     if isinstance(f, str):

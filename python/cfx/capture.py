@@ -102,6 +102,15 @@ class Program:
             paths = {str(k): (v[0], str(v[1])) for k, v in stack.items()}
             self.lines[-1] = f" meta = {{'nn_module_stack': {paths!r}}}\n"
 
+    def torch_call(self, node, overload, result, symbols):
+        """A node that calls PyTorch; `result` is the text of what it gives."""
+        args = (f"torch.ops.{node.target}", result, tuple(node.args),
+                dict(node.kwargs), symbols or None)
+        self.lines.append(
+            f"    %{node.name} : [num_users=0] = call_function[target="
+            f"torch.ops.cfx.torch_call.{overload}](args = "
+            f"{self.values.text(args)}, kwargs = {{}})\n")
+
     def write(self, node, value):
         """A result that replaces the contents of a buffer or an input."""
         self.lines.append(

@@ -56,6 +56,12 @@ cfx_context *py_context(int threads)
         py_fail(st, &err);
         return NULL;
     }
+    st = cfx_register_op(ctx, &py_torch_call, &err);
+    if (st) {
+        cfx_context_free(ctx);
+        py_fail(st, &err);
+        return NULL;
+    }
     contexts[ncontexts].threads = threads;
     contexts[ncontexts++].ctx = ctx;
     return ctx;
@@ -105,6 +111,39 @@ int py_contexts_init(void)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* The exception of an operator in this thread's run; NULL: none. */
+static _Thread_local struct {
+    PyObject *type, *value, *trace;
+} kept;
+
+void py_exception_keep(void)
+{
+    PyObject *type, *value, *trace;
+
+    PyErr_Fetch(&type, &value, &trace);
+    Py_XDECREF(kept.type);
+    Py_XDECREF(kept.value);
+    Py_XDECREF(kept.trace);
+    kept.type = type;
+    kept.value = value;
+    kept.trace = trace;
+}
+
+/* Raise the kept exception, or drop it if the run went on without the operator. */
+static void raise_kept(cfx_status st)
+{
+    if (!kept.type)
+        return;
+    if (st == CFX_EUSER && !PyErr_Occurred()) {
+        PyErr_Restore(kept.type, kept.value, kept.trace);
+    } else {
+        Py_DECREF(kept.type);
+        Py_XDECREF(kept.value);
+        Py_XDECREF(kept.trace);
+    }
+    kept.type = kept.value = kept.trace = NULL;
+}
+
 void py_run_begin(py_run *run, cfx_context *ctx)
 {
     run->ctx = ctx;
@@ -120,6 +159,7 @@ void py_run_begin(py_run *run, cfx_context *ctx)
 int py_run_end(py_run *run, cfx_status st)
 {
     PyEval_RestoreThread(run->thread);
+    raise_kept(st);
     if (!run->main)
         return 0;
     running = run->outer;

@@ -44,6 +44,13 @@ typedef struct py_run {
 } py_run;
 void py_run_begin(py_run *run, cfx_context *ctx);
 int py_run_end(py_run *run, cfx_status st);
+/* Keep the exception that is set for the end of this thread's run: an operator in
+ * Python failed. */
+void py_exception_keep(void);
+
+/* ---- torch_call.c ---- */
+
+extern const cfx_op py_torch_call;
 
 /* ---- tensor.c ---- */
 
