@@ -63,7 +63,8 @@ static plan make_plan(const cfx_gemm_core *g)
     p.kc = cfx_round_up(cfx_ceil_div(k, p.nk), 8);
     p.nk = cfx_ceil_div(k, p.kc);
     if (p.by_rows) {
-        p.piece = piece_of(g->m, t->mr, 4, 16);
+        most = cfx_near_bytes(g->ctx) / (int64_t)a_panel_size(g);
+        p.piece = piece_of(g->m, t->mr, 4, cfx_max64(most, 16));
         /* The block passed to emit must stay in a cache. */
         most = g->packed ? INT64_MAX
                : g->emit ? 0

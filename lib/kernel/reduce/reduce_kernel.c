@@ -23,7 +23,8 @@ enum {
     LANES = CFX_ACC_LANES,
     FLAT = 256,          /* lanes that rows without gaps are read as */
     BUFFER = 2048,       /* elements gathered at a time */
-    BLOCK = 8192,        /* elements read twice, from the cache */
+    BLOCK = 8192,        /* elements read twice, from the cache, */
+    BLOCK_ROWS = 64,     /* or rows, where these are more */
     SPLIT_GRAIN = 32768, /* least elements of a piece of a unit */
     UNITS_GRAIN = 8192,  /* least elements of a piece of whole units */
     FEW_UNITS = 8,
@@ -61,9 +62,10 @@ typedef struct job {
     cfx_convert_fn *narrow; /* f64 to the type that loops read */
     char *mean;             /* where means go, or NULL */
 
-    int lane_axis;  /* -1: one lane */
-    int64_t width;  /* lanes of a unit, but for the last along the axis */
-    int64_t strips; /* units along the lane axis */
+    bool short_rows; /* that run_rows takes */
+    int lane_axis;   /* -1: one lane */
+    int64_t width;   /* lanes of a unit, but for the last along the axis */
+    int64_t strips;  /* units along the lane axis */
     int kept[CFX_ITER_RANK], nkept;       /* the other kept axes */
     int reduced[CFX_ITER_RANK], nreduced; /* the innermost first */
     int64_t units, rows;
@@ -154,6 +156,20 @@ static void accumulate_wide(const job *j, cfx_acc op, wide *acc,
     j->kernels->fold[j->wide][op](acc, lanes, b->lanes);
 }
 
+/* Accumulate one lane of neighbours, so few that their own type sums them. */
+static void accumulate_row(const job *j, cfx_acc op, wide *acc, const block *b,
+                           bool fresh)
+{
+    wide both[2] = {*acc};
+
+    j->kernels->rows[j->wide][op](&both[1], b->x, 0, 1, b->rows, j->param);
+    if (fresh)
+        both[0] = both[1];
+    else
+        j->kernels->fold[j->wide][op](both, 2, 1);
+    *acc = both[0];
+}
+
 /* Accumulate a block. `shift` has wide_lanes(b) numbers. */
 static void accumulate(const job *j, cfx_acc op, wide *acc, const block *b,
                        const void *shift, bool fresh)
@@ -164,6 +180,10 @@ static void accumulate(const job *j, cfx_acc op, wide *acc, const block *b,
     if (op == CFX_ACC_SUM && j->wide == CFX_W_F32 && b->lanes == CFX_ACC_FEW) {
         j->kernels->sum_few(&acc->d, (const float *)(const void *)b->x,
                             b->stride, b->rows, fresh);
+        return;
+    }
+    if (b->lanes == 1 && b->stride == 1 && b->rows <= SHORT_SUM && !shift) {
+        accumulate_row(j, op, acc, b, fresh);
         return;
     }
     if (lanes == b->lanes) {
@@ -273,7 +293,7 @@ static void twice(const job *j, state *s, const block *b)
 
 static void take(const job *j, state *s, block b)
 {
-    int64_t most = BLOCK / b.lanes;
+    int64_t most = cfx_max64(BLOCK / b.lanes, BLOCK_ROWS);
 
     if (j->kind == SIMPLE) {
         accumulate(j, j->acc, s->a, &b, NULL, s->n == 0);
@@ -481,13 +501,6 @@ static void run_rows(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-static bool are_short_rows(const job *j)
-{
-    return j->kind == SIMPLE && j->lane_axis < 0 && j->nkept <= 1 &&
-           j->nreduced == 1 && j->x_row == 1 && j->rows <= SHORT_SUM &&
-           j->it->op[1].dtype == j->type;
-}
-
 static void run_pieces(void *arg, int64_t begin, int64_t end, int worker)
 {
     const job *j = arg;
@@ -530,6 +543,17 @@ static void merge_pieces(const job *j)
 
 /* ---- The plan ---- */
 
+/* Rows of few neighbours, all kept by one axis. */
+static bool are_short_rows(const job *j)
+{
+    const cfx_iter *it = j->it;
+
+    return j->kind == SIMPLE && it->rank >= 1 && it->rank <= 2 &&
+           it->op[0].stride[0] == 0 && it->op[1].stride[0] == 1 &&
+           (it->rank == 1 || it->op[0].stride[1] != 0) &&
+           it->shape[0] <= SHORT_SUM && it->op[1].dtype == j->type;
+}
+
 /* Choose the axis of the lanes: the innermost if it is kept; else, if its rows
  * are short, the innermost that is kept. */
 static int find_lanes(const cfx_iter *it)
@@ -547,7 +571,8 @@ static void plan(job *j)
 {
     const cfx_iter *it = j->it;
 
-    j->lane_axis = find_lanes(it);
+    j->short_rows = are_short_rows(j);
+    j->lane_axis = j->short_rows ? -1 : find_lanes(it);
     j->width = j->strips = j->units = j->rows = 1;
     for (int i = 0; i < it->rank; i++) {
         if (i == j->lane_axis) {
@@ -589,7 +614,7 @@ static void reduce(cfx_context *ctx, job *j)
     }
     grain = work < UNITS_GRAIN ? UNITS_GRAIN / (work ? work : 1) : 1;
     cfx_parallel_for(ctx, j->units, grain,
-                     are_short_rows(j) ? run_rows : run_units, j);
+                     j->short_rows ? run_rows : run_units, j);
 }
 
 static cfx_wide wide_of(cfx_dtype t)

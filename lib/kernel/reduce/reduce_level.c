@@ -9,7 +9,9 @@
 
 enum {
     BLOCK_ROWS = 64, /* rows that go into a sum of the narrow type */
-    ROW_LANES = 32   /* columns that a short row is read as */
+    ROW_LANES = 32,  /* columns that a short row is read as */
+    SHORT_ROW = 24,  /* columns so few that rows are taken side by side */
+    ROWS_BESIDE = 16
 };
 
 /* Combine two numbers. NaN is tested in a step of its own, since compilers do

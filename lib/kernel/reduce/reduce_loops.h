@@ -78,12 +78,33 @@
             times = half;                                                     \
         }                                                                     \
     }                                                                         \
+    CFX_FORCE_INLINE W *M(name##_beside)(W * out, const T *x, int64_t stride, \
+                                         int rows, int64_t n, T param)        \
+    {                                                                         \
+        T part[ROWS_BESIDE];                                                  \
+        for (int j = 0; j < rows; j++)                                        \
+            part[j] = first;                                                  \
+        for (int64_t i = 0; i < n; i++) {                                     \
+            CFX_SIMD                                                          \
+            for (int j = 0; j < rows; j++)                                    \
+                part[j] = M(combine)(                                         \
+                    part[j], M(name##_map)(x[j * stride + i], 0, param));     \
+        }                                                                     \
+        for (int j = 0; j < rows; j++)                                        \
+            out[j] = (W)part[j];                                              \
+        return out + rows;                                                    \
+    }                                                                         \
     static void M(name##_rows)(void *out_, const void *x_, int64_t stride,    \
                                int64_t rows, int64_t n, double param_)        \
     {                                                                         \
         W *out = out_;                                                        \
         const T *x = x_;                                                      \
         const T param = (T)param_;                                            \
+        for (; n <= SHORT_ROW && rows >= ROWS_BESIDE;                         \
+             rows -= ROWS_BESIDE, x += ROWS_BESIDE * stride)                  \
+            out = M(name##_beside)(out, x, stride, ROWS_BESIDE, n, param);    \
+        for (; n <= SHORT_ROW && rows; rows--, x += stride)                   \
+            out = M(name##_beside)(out, x, stride, 1, n, param);              \
         for (; rows; rows--, x += stride) {                                   \
             T part[ROW_LANES];                                                \
             int64_t i, left;                                                  \

@@ -18,6 +18,7 @@ enum {
     LANES = 256,
     BLOCK = 2048, /* elements looked at at once where inner is 1 */
     ROWS = 256,   /* of lanes, before it is asked again whether to stop */
+    SHORT = 32,   /* rows so short that they are lanes, side by side */
     GRAIN = 16384 /* elements that are worth another thread */
 };
 
@@ -39,6 +40,7 @@ typedef struct job {
     char *y;
     int64_t *index;
     int64_t n, inner, strips;
+    int64_t x_lane, x_row; /* strides of lanes, and along the axis */
     bool smallest;
 } job;
 
@@ -58,6 +60,8 @@ static job make_job(cfx_context *ctx, cfx_dtype dtype, void *y, int64_t *index,
         .n = n,
         .inner = inner,
         .strips = (inner + LANES - 1) / LANES,
+        .x_lane = 1,
+        .x_row = inner,
     };
 
     j.wide = !floats ? CFX_W_I64 : dtype == CFX_F64 ? CFX_W_F64 : CFX_W_F32;
@@ -82,9 +86,9 @@ static const void *load(const job *j, void *buffer, int64_t at, int64_t n)
 {
     const char *x = j->x + (size_t)at * j->size;
 
-    if (j->type == j->dtype)
+    if (j->type == j->dtype && j->x_lane == 1)
         return x;
-    j->load(buffer, 1, x, 1, n);
+    j->load(buffer, 1, x, j->x_lane, n);
     return buffer;
 }
 
@@ -153,15 +157,15 @@ static void arg_lanes(const job *j, int64_t unit)
     int64_t index[LANES] = {0};
     int64_t outer = unit / j->strips, first = unit % j->strips * LANES;
     int64_t lanes = cfx_min64(LANES, j->inner - first);
-    int64_t at = outer * j->n * j->inner + first;
+    int64_t at = outer * j->n * j->inner + first * j->x_lane;
     int64_t to = outer * j->inner + first;
 
-    j->load(best, 1, j->x + (size_t)at * j->size, 1, lanes);
+    j->load(best, 1, j->x + (size_t)at * j->size, j->x_lane, lanes);
     for (int64_t r = 1; r < j->n; r++) {
         if (r % ROWS == 0 && cfx_context_stops(j->ctx))
             return;
         j->kernels->better[j->wide](best, index,
-                                    load(j, buffer, at + r * j->inner, lanes),
+                                    load(j, buffer, at + r * j->x_row, lanes),
                                     r, lanes, j->smallest);
     }
     for (int64_t i = 0; i < lanes; i++) {
@@ -172,30 +176,40 @@ static void arg_lanes(const job *j, int64_t unit)
         if (j->y)
             for (size_t b = 0; b < j->size; b++)
                 j->y[(size_t)(to + i) * j->size + b] =
-                    j->x[(size_t)(at + r * j->inner + i) * j->size + b];
+                    j->x[(size_t)(at + r * j->x_row + i * j->x_lane) *
+                             j->size +
+                         b];
     }
 }
 
-static void run_arg(void *arg, int64_t begin, int64_t end, int worker)
+static void run_arg_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
-    const job *j = arg;
-
     (void)worker;
     for (; begin < end; begin++)
-        if (j->inner == 1)
-            arg_row(j, begin);
-        else
-            arg_lanes(j, begin);
+        arg_row(arg, begin);
+}
+
+static void run_arg_lanes(void *arg, int64_t begin, int64_t end, int worker)
+{
+    (void)worker;
+    for (; begin < end; begin++)
+        arg_lanes(arg, begin);
 }
 
 void cfx_kernel_argmax(cfx_context *ctx, cfx_dtype dtype, bool smallest,
                        int64_t *index, void *value, const void *x,
                        int64_t outer, int64_t n, int64_t inner)
 {
-    job j = make_job(ctx, dtype, value, index, x, n, inner);
+    bool across = inner == 1 && n <= SHORT;
+    job j = make_job(ctx, dtype, value, index, x, n, across ? outer : inner);
 
     j.smallest = smallest;
-    run(ctx, &j, outer, run_arg);
+    if (across) {
+        outer = 1;
+        j.x_lane = n;
+        j.x_row = 1;
+    }
+    run(ctx, &j, outer, inner == 1 && !across ? run_arg_rows : run_arg_lanes);
 }
 
 /* ---- Scans, in f64 or i64 ---- */

@@ -144,25 +144,6 @@ static cfx_value rounded(cfx_scope *s, cfx_value loss, cfx_dtype narrow,
     return type == narrow ? cfx_loss_as(s, loss, type) : loss;
 }
 
-static cfx_value l1_loss_build(cfx_scope *s, const cfx_call *call)
-{
-    return weighted(s, call, distance(s, call));
-}
-
-static cfx_value mse_loss_build(cfx_scope *s, const cfx_call *call)
-{
-    cfx_value d = TORCH("sub", ARG(INPUT), ARG(TARGET));
-    return weighted(s, call, TORCH("mul", d, d));
-}
-
-/* `near` where d < bound (or <=, `closed`), `far` elsewhere. */
-static cfx_value pieces(cfx_scope *s, cfx_value d, cfx_value bound,
-                        bool closed, cfx_value near, cfx_value far)
-{
-    cfx_value is_near = closed ? TORCH("le", d, bound) : TORCH("lt", d, bound);
-    return TORCH("where", is_near, near, far);
-}
-
 /* Is the loss computed here, of floats that no step converts, so that all steps
  * go over memory once? */
 static bool is_one_pass(const cfx_call *call)
@@ -183,25 +164,61 @@ static cfx_value step(cfx_scope *s, const char *name, cfx_value a, cfx_value b)
 #define NUMBER(x) cfx_float(x)
 #define VALUE(k) cfx_str(s, "v" #k)
 
-/* Half the square of the distance over `under` where it is near, at most (or
- * less than, `open`) `bound`; else `slope` times what it exceeds bound / 2. */
-static cfx_value in_one_pass(cfx_scope *s, const cfx_call *call, bool open,
-                             double bound, double under, double slope)
+/* The last of `n` steps on input (v0) and target (v1). */
+static cfx_value in_one_pass(cfx_scope *s, const cfx_call *call,
+                             const cfx_value *steps, size_t n)
 {
-    cfx_value size = cfx_tuple(s, cfx_str(s, "torch.abs"), VALUE(2));
-    cfx_value choice = cfx_tuple(s, cfx_str(s, "torch.where"), VALUE(9),
-                                 VALUE(6), VALUE(8));
-    cfx_value steps = cfx_list(s, STEP("sub", VALUE(0), VALUE(1)), size,
-                               STEP("mul", VALUE(3), NUMBER(0.5)),
-                               STEP("mul", VALUE(4), VALUE(3)),
-                               STEP("div", VALUE(5), NUMBER(under)),
-                               STEP("sub", VALUE(3), NUMBER(0.5 * bound)),
-                               STEP("mul", VALUE(7), NUMBER(slope)),
-                               open ? STEP("lt", VALUE(3), NUMBER(bound))
-                                    : STEP("le", VALUE(3), NUMBER(bound)),
-                               choice);
     return TORCH("ops.cfx.fused_pointwise.default",
-                 cfx_list(s, ARG(INPUT), ARG(TARGET)), steps);
+                 cfx_list(s, ARG(INPUT), ARG(TARGET)),
+                 cfx_list_of(s, CFX_LIST, n, steps));
+}
+
+static cfx_value l1_loss_build(cfx_scope *s, const cfx_call *call)
+{
+    if (is_one_pass(call)) {
+        cfx_value steps[] = {STEP("sub", VALUE(0), VALUE(1)),
+                             cfx_tuple(s, cfx_str(s, "torch.abs"), VALUE(2))};
+        return weighted(s, call, in_one_pass(s, call, steps, 2));
+    }
+    return weighted(s, call, distance(s, call));
+}
+
+static cfx_value mse_loss_build(cfx_scope *s, const cfx_call *call)
+{
+    if (is_one_pass(call)) {
+        cfx_value steps[] = {STEP("sub", VALUE(0), VALUE(1)),
+                             STEP("mul", VALUE(2), VALUE(2))};
+        return weighted(s, call, in_one_pass(s, call, steps, 2));
+    }
+    cfx_value d = TORCH("sub", ARG(INPUT), ARG(TARGET));
+    return weighted(s, call, TORCH("mul", d, d));
+}
+
+/* `near` where d < bound (or <=, `closed`), `far` elsewhere. */
+static cfx_value pieces(cfx_scope *s, cfx_value d, cfx_value bound,
+                        bool closed, cfx_value near, cfx_value far)
+{
+    cfx_value is_near = closed ? TORCH("le", d, bound) : TORCH("lt", d, bound);
+    return TORCH("where", is_near, near, far);
+}
+
+/* Half the square of the distance d up to `bound`, and from there a line, over
+ * `under`: m (d - m / 2), where m is the smaller of d and bound. */
+static cfx_value bounded_square(cfx_scope *s, const cfx_call *call,
+                                double bound, double under)
+{
+    cfx_value steps[] = {
+        STEP("sub", VALUE(0), VALUE(1)),
+        cfx_tuple(s, cfx_str(s, "torch.abs"), VALUE(2)),
+        cfx_tuple(s, cfx_str(s, "torch.clamp"), VALUE(3), cfx_none(),
+                  NUMBER(bound)),
+        STEP("mul", VALUE(4), NUMBER(0.5)),
+        STEP("sub", VALUE(3), VALUE(5)),
+        STEP("mul", VALUE(6), VALUE(4)),
+        STEP("div", VALUE(7), NUMBER(under)),
+    };
+    size_t n = sizeof(steps) / sizeof(*steps);
+    return in_one_pass(s, call, steps, under == 1 ? n - 1 : n);
 }
 
 static cfx_value smooth_l1_loss_build(cfx_scope *s, const cfx_call *call)
@@ -214,7 +231,7 @@ static cfx_value smooth_l1_loss_build(cfx_scope *s, const cfx_call *call)
             s, CFX_EINVAL,
             "smooth_l1_loss does not support negative values for beta.");
     if (b > 0 && is_one_pass(call))
-        return cfx_loss_reduced(s, call, in_one_pass(s, call, true, b, b, 1));
+        return cfx_loss_reduced(s, call, bounded_square(s, call, b, b));
     d = wide_distance(s, call, CFX_BF16, &type);
     if (b == 0)
         return cfx_loss_reduced(s, call, rounded(s, d, CFX_BF16, type));
@@ -235,7 +252,7 @@ static cfx_value huber_loss_build(cfx_scope *s, const cfx_call *call)
             s, CFX_EINVAL,
             "huber_loss does not support non-positive values for delta.");
     if (is_one_pass(call)) {
-        loss = in_one_pass(s, call, false, b, 1, b);
+        loss = bounded_square(s, call, b, 1);
     } else {
         cfx_value d = wide_distance(s, call, CFX_F16, &type);
         cfx_value half = TORCH("mul", TORCH("mul", d, cfx_float(0.5)), d);
