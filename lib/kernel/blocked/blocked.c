@@ -461,9 +461,11 @@ int64_t cfx_blocked_unit(const cfx_blocked_work *v)
 {
     const cfx_blocked_conv *c = &v->c;
     int64_t most = is_one_row(c) ? CFX_WHOLE : c->out[1];
+    bool pointwise = c->kernel[0] * c->kernel[1] == 1 && !c->in_channels &&
+                     c->type == CFX_BLOCKED_FLOAT;
 
     return cfx_blocked_tile_blocks(v->k->pixels, cfx_min64(c->out[1], most),
-                                   c->out_blocks);
+                                   c->out_blocks, pointwise);
 }
 
 int64_t cfx_blocked_depth(const cfx_blocked_work *v)

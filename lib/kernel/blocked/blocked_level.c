@@ -253,8 +253,13 @@ CFX_FORCE_INLINE void two_steps(const cfx_blocked_type type,
     }
 }
 
+/* Strides of a step, as in a tile. */
+typedef struct strides {
+    int64_t x_pixel, w_block, ahead;
+} strides;
+
 CFX_FORCE_INLINE void one_step(const cfx_blocked_type type, const int pixels,
-                               const int blocks, const cfx_blocked_tile *t,
+                               const int blocks, const strides st,
                                const float *x, const float *w, tile_sums s)
 {
     const int nv = blocks * BV, chains = chains_of(type, pixels, blocks);
@@ -262,10 +267,10 @@ CFX_FORCE_INLINE void one_step(const cfx_blocked_type type, const int pixels,
 
     CFX_UNROLL
     for (int v = 0; v < nv; v++) {
-        const float *at = w + v / BV * t->w_block + v % BV * VF;
+        const float *at = w + v / BV * st.w_block + v % BV * VF;
         wv[v] = vf_load(at);
         if (VF > 1 && v % BV == 0)
-            CFX_PREFETCH(at + t->ahead);
+            CFX_PREFETCH(at + st.ahead);
     }
     CFX_UNROLL
     for (int h = 0; h < parts_of(type); h++) {
@@ -275,7 +280,7 @@ CFX_FORCE_INLINE void one_step(const cfx_blocked_type type, const int pixels,
             f[v] = factor(type, h, wv[v]);
         CFX_UNROLL
         for (int p = 0; p < pixels; p++) {
-            vf xv = vf_set1(x[p * t->x_pixel + h]);
+            vf xv = vf_set1(x[p * st.x_pixel + h]);
             vf *sum = s[h % chains][p];
             CFX_UNROLL
             for (int v = 0; v < nv; v++)
@@ -292,13 +297,15 @@ CFX_FORCE_INLINE const float *run_steps(const cfx_blocked_type type,
                                         const float *x, const float *w,
                                         tile_sums s)
 {
+    const strides st = {t->x_pixel, t->w_block, t->ahead};
+
     for (; splits_steps(type, pixels) && t->split && n > 1; n -= 2) {
         two_steps(type, t, x, w, s);
         x += 2 * t->x_step;
         w += 2 * CFX_BLOCK;
     }
     for (; n > 0; n--) {
-        one_step(type, pixels, blocks, t, x, w, s);
+        one_step(type, pixels, blocks, st, x, w, s);
         x += t->x_step;
         w += CFX_BLOCK;
     }
@@ -338,6 +345,43 @@ CFX_FORCE_INLINE void end_group(const cfx_blocked_type type, const int pixels,
             vf sum = chains > 1 ? vf_add(s[0][p][v], s[1][p][v]) : s[0][p][v];
             y[p][v] = vf_fma(sum, scale, y[p][v]);
             s[0][p][v] = s[1][p][v] = vf_zero();
+        }
+    }
+}
+
+/* Are there one row and column in the window, of floats whose pixels, and whose weights,
+ * lie side by side? */
+CFX_FORCE_INLINE bool is_pointwise(const cfx_blocked_type type,
+                                   const int pixels, const int blocks,
+                                   const cfx_blocked_tile *t)
+{
+    return VF > 1 && type == CFX_BLOCKED_FLOAT && pixels * blocks * BV > 4 &&
+           t->n[1] == 1 && t->n[2] == 1 && t->steps == CFX_BLOCK &&
+           t->w_at[0] == CFX_BLOCK * CFX_BLOCK && t->x_pixel == CFX_BLOCK &&
+           t->x_step == 1;
+}
+
+/* sum_tile where is_pointwise. Places of pixels are constants, and few instructions come
+ * between planes, as both take turns with the sums. */
+CFX_FORCE_INLINE void sum_planes(const int pixels, const int blocks,
+                                 const cfx_blocked_tile *t, tile_sums s)
+{
+    const float *x = t->x, *w = t->w, *next = t->next;
+    const int64_t plane = t->x_at[0], lines = t->next_lines;
+    const strides st = {CFX_BLOCK, t->w_block, t->ahead};
+
+    for (int64_t i = t->n[0]; i > 0; i--) {
+        int64_t n = i > 1 ? CFX_BLOCK : CFX_BLOCK - t->skip;
+        const float *at = x;
+        for (int64_t k = lines; k > 0; k--) {
+            CFX_PREFETCH_FAR(next);
+            next += CFX_LINE / sizeof(float);
+        }
+        x += plane;
+        fetch_pixels(pixels, i > 1 ? x : at, CFX_BLOCK);
+        for (; n > 0; n--) {
+            one_step(CFX_BLOCKED_FLOAT, pixels, blocks, st, at++, w, s);
+            w += CFX_BLOCK;
         }
     }
 }
@@ -394,7 +438,10 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_type type, const int pixels,
             s[1][p][v] = vf_zero();
         }
     }
-    sum_tile(type, pixels, blocks, t, s, y);
+    if (is_pointwise(type, pixels, blocks, t))
+        sum_planes(pixels, blocks, t, s);
+    else
+        sum_tile(type, pixels, blocks, t, s, y);
     if (splits_steps(type, pixels)) {
         CFX_UNROLL
         for (int v = 0; v < BV; v++)

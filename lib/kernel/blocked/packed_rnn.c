@@ -277,7 +277,8 @@ static void cut(sequence *s, int directions, int threads)
     int64_t weights = r->hidden * s->width;
     int64_t groups = cfx_ceil_div(threads, directions);
 
-    s->unit = cfx_blocked_tile_blocks(s->k->pixels, r->batch, s->blocks);
+    s->unit = cfx_blocked_tile_blocks(s->k->pixels, r->batch, s->blocks,
+                                      false);
     groups = cfx_min64(groups,
                        cfx_min64(weights / TASK_LEAST, s->blocks / s->unit));
     s->group = cfx_round_up(cfx_ceil_div(s->blocks, cfx_max64(groups, 1)),

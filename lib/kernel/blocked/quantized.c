@@ -174,8 +174,8 @@ static void cut(work *v)
 
     v->steps = cfx_max64(t->n[0] * t->n[1] * t->n[2], 1);
     v->unit = cfx_blocked_tile_blocks(
-        v->most, v->flat ? cfx_min64(CFX_WHOLE, v->pixels) : v->row,
-        v->blocks);
+        v->most, v->flat ? cfx_min64(CFX_WHOLE, v->pixels) : v->row, v->blocks,
+        false);
     if (v->flat)
         cut_rows(v);
     v->p.units = cfx_ceil_div(v->blocks, v->unit);
@@ -516,7 +516,7 @@ void cfx_quantized_product_run_serial(const cfx_context *ctx,
     v.most = k->pixels;
     v.tile = k->tile[cfx_context_has(ctx, k->dots)];
     for (int64_t block = 0, n; block < v.blocks; block += n) {
-        n = cfx_blocked_tile_blocks(v.most, v.row, v.blocks - block);
+        n = cfx_blocked_tile_blocks(v.most, v.row, v.blocks - block, false);
         run_unit(&v, 0, block, n, 0, 1, 0);
     }
 }

@@ -39,15 +39,22 @@ static int64_t step_cost(const int *most, int64_t pixels, int blocks)
            (MOST_BLOCKS / blocks);
 }
 
-int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks)
+int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks,
+                            bool pointwise)
 {
     int best = 1;
 
     for (int b = 2; b <= MOST_BLOCKS && b <= blocks; b *= 2)
-        if (most[b] &&
-            step_cost(most, pixels, b) < step_cost(most, pixels, best))
+        if (most[b] && step_cost(most, pixels, b) <
+                           step_cost(most, pixels, best) + pointwise)
             best = b;
     return best;
+}
+
+static bool is_pointwise(const cfx_blocked_tile *t)
+{
+    return t->type == CFX_BLOCKED_FLOAT && t->n[2] == 1 &&
+           t->w_at[0] == CFX_BLOCK * CFX_BLOCK;
 }
 
 /* Columns of the window times blocks and rows of a tile's sum, at least 1. */
@@ -225,8 +232,8 @@ static void run_blocks(const struct cfx_blocked_kernels *k,
     rows->at(rows->arg, s.row, &p);
     for (s.block = 0; s.block < blocks; s.block += s.blocks) {
         if (blocks - s.block < s.blocks)
-            s.blocks = cfx_blocked_tile_blocks(k->pixels, p.pixels,
-                                               blocks - s.block);
+            s.blocks = cfx_blocked_tile_blocks(
+                k->pixels, p.pixels, blocks - s.block, is_pointwise(t));
         s.tiles = s.rows * tiles_of(k->pixels, p.pixels, (int)s.blocks);
         most = sliced ? s.most / cfx_max64(t->w_at[0] * s.blocks, 1) : planes;
         for (s.first = 0, s.last = false; !s.last; s.first += s.planes) {
@@ -246,7 +253,8 @@ void cfx_blocked_run_rows(const cfx_context *ctx, const cfx_blocked_rows *rows,
     slice s = {.most = ctx->caches.l1 / 8 * 5 / (int64_t)sizeof(float)};
 
     rows->at(rows->arg, 0, &p);
-    s.blocks = cfx_blocked_tile_blocks(k->pixels, p.pixels, blocks);
+    s.blocks = cfx_blocked_tile_blocks(k->pixels, p.pixels, blocks,
+                                       is_pointwise(&t));
     if (!t.end.narrow && needs_slices(k, rows, p.pixels, s.blocks)) {
         s.rows = rows->n;
         run_blocks(k, rows, blocks, true, s, &t);

@@ -24,8 +24,10 @@ typedef struct cfx_blocked_rows {
 } cfx_blocked_rows;
 
 /* How many blocks a tile should have for rows of `pixels` pixels and `blocks` blocks;
- * most[b] is the most pixels of a tile of b blocks. */
-int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks);
+ * most[b] is the most pixels of a tile of b blocks. Of a pointwise convolution each
+ * pixel has few weights: with more blocks its numbers are read less often. */
+int cfx_blocked_tile_blocks(const int *most, int64_t pixels, int64_t blocks,
+                            bool pointwise);
 
 /* Compute a row of `pixels` pixels of t.blocks blocks, tile by tile, starting with t.
  * Meanwhile prefetch into L2 the weights needed next: `lines` cache lines of each

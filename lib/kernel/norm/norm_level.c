@@ -23,7 +23,7 @@ CFX_INLINE bool stops(const cfx_softmax_row *row, int64_t i)
 #define T float
 #define V 32
 #define M(f) f##_f32
-#define EXP(x) exp_f32(x)
+#define EXP(x) exp_negative_f32(x)
 #define LOG(x) log_f32(x)
 #include "kernel/norm/norm_loops.h"
 

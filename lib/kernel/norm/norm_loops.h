@@ -1,6 +1,7 @@
 /*
  * norm_loops.h -- softmax and normalization of one type: included once for
- * each, with T, M(f), EXP(x), LOG(x), V (elements kept side by side) defined.
+ * each, with T, M(f), EXP(x) for x <= 0, LOG(x), V (elements kept side by side)
+ * defined.
  *
  * Sums and maxima use V accumulators, since the compiler may not reorder a
  * sum; these are combined at the end.
