@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernel/vec/simd.h"
 #include "base/convert.h"
 #include "kernel/int64.h"
 
@@ -208,6 +209,26 @@ static axis make_axis(const cfx_resample *r, int a, char *at)
 
 /* ---- Rows ---- */
 
+/* The rows of x that a worker holds, as wide as y. */
+typedef struct slots {
+    int64_t *held; /* by slot: which row it has */
+    char *slot, *sum;
+} slots;
+
+static slots slots_of(const resampling *s, int worker)
+{
+    int64_t n = s->a[0].taps * s->a[1].taps;
+    char *work = s->work + s->priv * (size_t)worker;
+    slots k = {.held = (int64_t *)(void *)work};
+
+    k.slot = work + align((size_t)n * sizeof(*k.held));
+    k.sum = k.slot + s->slot * (size_t)n;
+    for (int64_t i = 0; i < n; i++)
+        k.held[i] = -1;
+    return k;
+}
+
+#define IN_PLACE 1
 #define T float
 #define C float
 #define LOAD(x) (x)
@@ -227,7 +248,9 @@ static axis make_axis(const cfx_resample *r, int a, char *at)
 #undef LOAD
 #undef SAVE
 #undef NAME
+#undef IN_PLACE
 
+#define IN_PLACE 0
 #define T uint16_t
 #define C float
 #define LOAD(x) cfx_half_to_float(x)
