@@ -6,13 +6,14 @@ PYTHON_SOURCES = %reldir%/src/py.h %reldir%/src/exchange.h \
 	%reldir%/src/module.c %reldir%/src/error.c %reldir%/src/context.c \
 	%reldir%/src/tensor.c %reldir%/src/tensor_type.c %reldir%/src/value.c \
 	%reldir%/src/graph.c %reldir%/src/inputs.c %reldir%/src/model.c \
-	%reldir%/src/interp.c %reldir%/src/torch_call.c \
+	%reldir%/src/interp.h %reldir%/src/interp.c \
+	%reldir%/src/transformer.c %reldir%/src/torch_call.c \
 	%reldir%/src/report.c %reldir%/src/rewrite.c
 PYTHON_MODULES = %reldir%/cfx/__init__.py %reldir%/cfx/__main__.py \
 	%reldir%/cfx/_values.py %reldir%/cfx/model.py \
 	%reldir%/cfx/capture.py %reldir%/cfx/export.py \
 	%reldir%/cfx/aten.py %reldir%/cfx/torch_backend.py \
-	%reldir%/cfx/explain.py
+	%reldir%/cfx/explain.py %reldir%/cfx/proxy.py
 EXTRA_DIST += $(PYTHON_MODULES) %reldir%/README.md %reldir%/backend.py \
 	pyproject.toml
 

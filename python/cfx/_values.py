@@ -50,6 +50,23 @@ def function(text):
         return text
 
 
+TensorMetadata = collections.namedtuple(
+    "TensorMetadata", "shape dtype requires_grad stride memory_format "
+    "is_quantized qparams")
+
+
+def tensor_meta(value):
+    """torch.fx's metadata of the tensors in a value."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(tensor_meta, value))
+    if isinstance(value, dict):
+        return {k: tensor_meta(v) for k, v in value.items()}
+    if not hasattr(value, "strides"):
+        return value
+    return TensorMetadata(value.shape, name(f"torch.{value.dtype}"), False,
+                          value.strides, None, False, {})
+
+
 def torch_tensor():
     """Any tensor of PyTorch."""
     import torch

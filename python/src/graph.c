@@ -3,6 +3,8 @@
  */
 #include "py.h"
 
+#include <string.h>
+
 typedef struct py_graph {
     PyObject_HEAD cfx_module *gm;
     const cfx_node *node; /* of a node */
@@ -124,11 +126,91 @@ static PyObject *users(PyObject *self, void *closure)
     return out;
 }
 
-static PyObject *meta(PyObject *self, PyObject *key)
-{
-    const char *s = PyUnicode_AsUTF8AndSize(key, NULL);
+/* ---- Meta ---- */
 
-    return s ? py_value_export(cfx_node_meta(node_of(self), s), NULL) : NULL;
+/* The dicts of nodes that Python has seen: by module, then by node. */
+static PyObject *metas;
+
+/* The dict at a key, made if there is none; borrowed. */
+static PyObject *dict_at(PyObject *dict, const void *at)
+{
+    PyObject *key = PyLong_FromVoidPtr((void *)at);
+    PyObject *v = key ? PyDict_GetItemWithError(dict, key) : NULL;
+
+    if (key && !v && !PyErr_Occurred() && (v = PyDict_New())) {
+        int st = PyDict_SetItem(dict, key, v);
+        Py_DECREF(v);
+        v = st ? NULL : v;
+    }
+    Py_XDECREF(key);
+    return v;
+}
+
+/* torch.fx has tensor_meta as a named tuple. */
+static PyObject *export_meta(const char *key, cfx_value v)
+{
+    PyObject *o = py_value_export(v, NULL);
+
+    if (!o || strcmp(key, "tensor_meta"))
+        return o;
+    PyObject *values = PyImport_ImportModule("cfx._values");
+    PyObject *out = values ? PyObject_CallMethod(values, "tensor_meta", "O", o)
+                           : NULL;
+    Py_XDECREF(values);
+    Py_DECREF(o);
+    return out;
+}
+
+static PyObject *update_meta(cfx_module *gm, const cfx_node *n)
+{
+    if (!metas)
+        metas = PyDict_New();
+    PyObject *nodes = metas ? dict_at(metas, gm) : NULL;
+    PyObject *dict = nodes ? dict_at(nodes, n) : NULL;
+    const cfx_seq *s = n->meta.kind == CFX_DICT ? n->meta.u.seq : NULL;
+
+    for (uint32_t i = 0; dict && s && i + 1 < s->len; i += 2) {
+        const char *key = s->item[i].u.str->text;
+        PyObject *v = export_meta(key, s->item[i + 1]);
+        if (!v || PyDict_SetItemString(dict, key, v))
+            dict = NULL;
+        Py_XDECREF(v);
+    }
+    return dict;
+}
+
+int py_graph_update_meta(cfx_module *gm)
+{
+    const cfx_graph *g = cfx_graph_module_graph(gm);
+
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+        if (!update_meta(gm, n))
+            return -1;
+    return 0;
+}
+
+void py_graph_drop_meta(cfx_module *gm)
+{
+    PyObject *key = metas ? PyLong_FromVoidPtr(gm) : NULL;
+
+    if (key && PyDict_GetItemWithError(metas, key))
+        (void)PyDict_DelItem(metas, key);
+    Py_XDECREF(key);
+}
+
+/* What Python wrote stays; what it has not seen comes from the graph. */
+static PyObject *meta(PyObject *self, void *closure)
+{
+    cfx_module *gm = ((py_graph *)(void *)self)->gm;
+    PyObject *nodes = metas ? dict_at(metas, gm) : NULL;
+    PyObject *key = PyLong_FromVoidPtr((void *)node_of(self));
+    PyObject *dict = nodes && key ? PyDict_GetItemWithError(nodes, key) : NULL;
+
+    (void)closure;
+    Py_XDECREF(key);
+    if (!dict && !PyErr_Occurred())
+        dict = update_meta(gm, node_of(self));
+    return Py_XNewRef(dict);
 }
 
 static PyObject *format_node(PyObject *self, PyObject *unused)
@@ -165,12 +247,12 @@ static PyGetSetDef node_members[] = {
      NULL},
     {"args", args, NULL, NULL, NULL},
     {"kwargs", kwargs, NULL, NULL, NULL},
+    {"meta", meta, NULL, "A dict, to be written to as well.", NULL},
     {"users", users, NULL, "The nodes that read it, in order.", NULL},
     {0},
 };
 
 static PyMethodDef node_methods[] = {
-    {"meta", meta, METH_O, "The meta of a key, or None."},
     {"format_node", format_node, METH_NOARGS, "Its line of the graph's text."},
     {0},
 };

@@ -4,39 +4,12 @@
  * A subclass becomes a class of cfx_interp in which only the hooks are set that it
  * overrides; the others stay in C. The interpreter lock is held in hooks only.
  */
-#include "py.h"
+#include "interp.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct py_interp py_interp;
-
-/* The interpreter, and where it belongs to. */
-struct walk {
-    cfx_interp it;
-    py_interp *owner;
-};
-
-/* The arguments of a call of a hook in Python. */
-struct arguments {
-    const cfx_call *call;
-    PyObject *target, *args, *kwargs;
-};
-
-struct py_interp {
-    PyObject_HEAD struct walk walk;
-    cfx_interp_class cls;
-    py_model *model;
-    py_kind kind;
-    py_run run;
-    struct arguments now;
-    int depth; /* of runs */
-    PyObject
-        *last; /* what a method of the base returned last; and its value */
-    cfx_value last_value;
-};
-
-static PyTypeObject *interp_type;
+PyTypeObject *py_interp_type;
 
 static py_interp *downcast(PyObject *self)
 {
@@ -163,31 +136,42 @@ static cfx_status run_node_hook(cfx_interp *it, const cfx_node *n,
 
 /* ---- From Python to C ---- */
 
-/* The keywords of a call: names, which the context keeps, and values in turn. */
-static cfx_status import_kwargs(cfx_value *to, uint32_t *n, py_interp *o,
-                                PyObject *kwargs)
+int py_interp_import(py_call_args *out, py_interp *o, PyObject *args,
+                     PyObject *kwargs)
 {
     cfx_context *ctx = py_model_context(o->model);
+    Py_ssize_t nargs = PyTuple_Size(args), at = 0;
     PyObject *key, *v;
-    Py_ssize_t at = 0;
 
-    while (PyDict_Next(kwargs, &at, &key, &v)) {
-        const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
-        if (!name || py_value_import(&to[2 * *n + 1], ctx, v, &o->kind, false))
-            return CFX_EUSER;
-        to[2 * (*n)++] = cfx_keyword(ctx, name);
+    *out = (py_call_args){calloc((size_t)(nargs + 2 * PyDict_Size(kwargs)) + 1,
+                                 sizeof(*out->value)),
+                          0, 0};
+    if (!out->value) {
+        PyErr_NoMemory();
+        return -1;
     }
-    return CFX_OK;
+    for (; out->nargs < nargs; out->nargs++)
+        if (py_value_import(&out->value[out->nargs], ctx,
+                            PyTuple_GetItem(args, out->nargs), &o->kind,
+                            false))
+            return -1;
+    cfx_value *pair = out->value + nargs;
+    for (; PyDict_Next(kwargs, &at, &key, &v); pair += 2, out->nkwargs++) {
+        const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
+        if (!name || py_value_import(&pair[1], ctx, v, &o->kind, false))
+            return -1;
+        pair[0] = cfx_keyword(ctx, name); /* the context's */
+    }
+    return 0;
 }
 
-static cfx_status import_args(cfx_value *to, uint32_t *n, py_interp *o,
-                              PyObject *args)
+void py_interp_release(py_call_args *a)
 {
-    for (Py_ssize_t i = 0; i < PyTuple_Size(args); i++, ++*n)
-        if (py_value_import(&to[i], py_model_context(o->model),
-                            PyTuple_GetItem(args, i), &o->kind, false))
-            return CFX_EUSER;
-    return CFX_OK;
+    for (uint32_t i = 0; i < a->nargs; i++)
+        cfx_value_unref(a->value[i]);
+    for (uint32_t i = 0; i < a->nkwargs; i++)
+        cfx_value_unref(a->value[a->nargs + 2 * i + 1]);
+    free(a->value);
 }
 
 /* The name of a target: text, or a function. */
@@ -207,7 +191,7 @@ static int import_target(cfx_value *out, cfx_context *ctx, PyObject *target)
 /* The result of a method of the base, which a hook most often returns. Takes it. */
 static PyObject *keep_result(py_interp *o, cfx_status st, cfx_value out)
 {
-    PyObject *result = st ? py_fail(st, o->walk.it.err)
+    PyObject *result = st ? py_fail(st, o->walk.c.it.err)
                           : py_value_export(out, &o->kind);
     PyObject *before = o->last;
     const cfx_value value = o->last_value;
@@ -227,7 +211,7 @@ static PyObject *run_super(py_interp *o, cfx_call_hook *hook,
     PyThreadState *thread = PyEval_SaveThread();
 
     o->run.thread = thread;
-    cfx_status st = hook(&o->walk.it, call, &out);
+    cfx_status st = hook(&o->walk.c.it, call, &out);
     PyEval_RestoreThread(o->run.thread);
     return keep_result(o, st, out);
 }
@@ -237,27 +221,22 @@ static PyObject *run_changed(py_interp *o, cfx_call_hook *hook,
                              PyObject *target, PyObject *args,
                              PyObject *kwargs)
 {
-    size_t n = (size_t)PyTuple_Size(args) + 2 * (size_t)PyDict_Size(kwargs);
-    cfx_value *values = calloc(n + 1, sizeof(*values)), name = CFX_NOTHING;
+    cfx_value name = CFX_NOTHING;
     cfx_call call = *o->now.call;
     PyObject *result = NULL;
+    py_call_args a;
 
-    if (!values)
-        return PyErr_NoMemory();
-    call.args = values;
-    call.kwargs = values + PyTuple_Size(args);
-    call.nargs = call.nkwargs = 0;
-    if (!import_args(values, &call.nargs, o, args) &&
-        !import_kwargs(values + PyTuple_Size(args), &call.nkwargs, o,
-                       kwargs) &&
+    if (!py_interp_import(&a, o, args, kwargs) &&
         !import_target(&name, py_model_context(o->model), target)) {
+        call.args = a.value;
+        call.nargs = a.nargs;
+        call.kwargs = a.value + a.nargs;
+        call.nkwargs = a.nkwargs;
         call.target = name;
         result = run_super(o, hook, &call);
     }
     cfx_value_unref(name);
-    for (size_t i = 0; i < n; i++)
-        cfx_value_unref(values[i]);
-    free(values);
+    py_interp_release(&a);
     return result;
 }
 
@@ -290,7 +269,7 @@ static PyObject *super_run_node(PyObject *self, PyObject *node)
     if (!n || !o->depth)
         return NULL;
     o->run.thread = PyEval_SaveThread();
-    cfx_status st = cfx_interp_base.run_node(&o->walk.it, n, &out);
+    cfx_status st = CFX_SUPER(&o->cls, run_node)(&o->walk.c.it, n, &out);
     PyEval_RestoreThread(o->run.thread);
     return keep_result(o, st, out);
 }
@@ -309,7 +288,7 @@ static PyObject *super_run_node(PyObject *self, PyObject *node)
     }                                                                         \
     static PyObject *name##_super(PyObject *self, PyObject *args)             \
     {                                                                         \
-        return super_call(self, args, cfx_interp_base.name);                  \
+        return super_call(self, args, CFX_SUPER(&downcast(self)->cls, name)); \
     }
 HOOKS(HOOK)
 #undef HOOK
@@ -317,7 +296,7 @@ HOOKS(HOOK)
 static bool overrides(PyObject *self, const char *name)
 {
     PyObject *own = PyObject_GetAttrString((PyObject *)Py_TYPE(self), name);
-    PyObject *base = PyObject_GetAttrString((PyObject *)interp_type, name);
+    PyObject *base = PyObject_GetAttrString((PyObject *)py_interp_type, name);
     bool differs = own != base;
 
     Py_XDECREF(own);
@@ -325,20 +304,28 @@ static bool overrides(PyObject *self, const char *name)
     return differs;
 }
 
-static int init(PyObject *self, PyObject *args, PyObject *kwargs)
+/* A model, or one of what torch.fx has in its place: a GraphModule, a module. */
+static py_model *model_of(PyObject *o)
 {
-    py_interp *o = downcast(self);
-    cfx_error err = {0};
-    PyObject *model;
+    if (PyObject_TypeCheck(o, py_model_type))
+        return (py_model *)(void *)Py_NewRef(o);
+    PyObject *capture = PyImport_ImportModule("cfx.capture");
+    PyObject *m = capture ? PyObject_CallMethod(capture, "from_fx", "O", o)
+                          : NULL;
+    Py_XDECREF(capture);
+    return (py_model *)(void *)m;
+}
 
-    (void)kwargs;
-    if (!PyArg_ParseTuple(args, "O!", py_model_type, &model))
-        return -1;
-    if (o->model) {
-        PyErr_SetString(PyExc_RuntimeError, "it is initialized already");
-        return -1;
-    }
-    o->model = (py_model *)(void *)Py_NewRef(model);
+static bool is_a(PyObject *self, PyTypeObject *type)
+{
+    return PyObject_TypeCheck(self, type);
+}
+
+/* Fill the class, which inherits from that of the type, and make the walk. */
+static cfx_status start(py_interp *o, PyObject *self, cfx_error *err)
+{
+    const cfx_shape_prop_options keep = {.size = sizeof(keep)};
+
     o->walk.owner = o;
     o->cls = (cfx_interp_class){
         .size = sizeof(o->cls), .name = "python", .super = &cfx_interp_base};
@@ -348,7 +335,37 @@ static int init(PyObject *self, PyObject *args, PyObject *kwargs)
     HOOKS(SET)
     SET(run_node)
 #undef SET
-    cfx_status st = cfx_interp_init(&o->walk.it, &o->cls, o->model->gm, &err);
+    if (is_a(self, py_transformer_type)) {
+        o->cls.super = &cfx_transformer_class;
+        o->kind.walker = self;
+        return cfx_transformer_init(&o->walk.c.transformer, &o->cls,
+                                    o->model->gm, NULL, err);
+    }
+    if (is_a(self, py_shape_prop_type)) {
+        o->cls.super = &cfx_shape_prop_class;
+        return cfx_shape_prop_init(&o->walk.c.shapes, &o->cls, o->model->gm,
+                                   &keep, err);
+    }
+    return cfx_interp_init(&o->walk.c.it, &o->cls, o->model->gm, err);
+}
+
+static int init(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    py_interp *o = downcast(self);
+    cfx_error err = {0};
+    PyObject *model;
+
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "O", &model))
+        return -1;
+    if (o->model) {
+        PyErr_SetString(PyExc_RuntimeError, "it is initialized already");
+        return -1;
+    }
+    o->model = model_of(model);
+    if (!o->model)
+        return -1;
+    cfx_status st = start(o, self, &err);
     if (st)
         py_fail(st, &err);
     return st ? -1 : 0;
@@ -360,42 +377,64 @@ static void dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = PyType_GetSlot(type, Py_tp_free);
 
-    cfx_interp_release(&o->walk.it);
+    if (is_a(self, py_transformer_type))
+        cfx_transformer_release(&o->walk.c.transformer);
+    else
+        cfx_interp_release(&o->walk.c.it);
     py_kind_clear(&o->kind);
     Py_XDECREF((PyObject *)o->model);
     release(self);
     Py_DECREF((PyObject *)type);
 }
 
+void py_interp_begin(py_interp *o, py_run *outer)
+{
+    *outer = o->run;
+    o->depth++;
+    py_run_begin(&o->run, py_model_context(o->model));
+}
+
+int py_interp_end(py_interp *o, const py_run *outer, cfx_status st,
+                  const cfx_error *err)
+{
+    int failed = py_run_end(&o->run, st) || st;
+
+    if (failed)
+        py_fail(st, err);
+    o->run = *outer;
+    o->depth--;
+    Py_CLEAR(o->last);
+    cfx_value_unref(o->last_value);
+    o->last_value = CFX_NOTHING;
+    return failed ? -1 : 0;
+}
+
 static PyObject *run(PyObject *self, PyObject *args)
 {
     py_interp *o = downcast(self);
-    const py_run outer = o->run;
     cfx_value result = CFX_NOTHING;
     PyObject *out = NULL;
     cfx_error err = {0};
     py_inputs in;
+    py_run outer;
 
     if (!o->model)
         return PyErr_Format(PyExc_RuntimeError,
                             "super().__init__(model) was not called");
+    if (is_a(self, py_shape_prop_type))
+        return py_shape_prop_run(self, args);
+    if (is_a(self, py_transformer_type))
+        return PyErr_Format(PyExc_RuntimeError,
+                            "a Transformer does not run: call transform()");
     if (!py_inputs_bind(&in, o->model, args, NULL, &o->kind)) {
-        o->depth++;
-        py_run_begin(&o->run, py_model_context(o->model));
-        cfx_status st = cfx_interp_run(&o->walk.it, in.value, in.n, &result,
+        py_interp_begin(o, &outer);
+        cfx_status st = cfx_interp_run(&o->walk.c.it, in.value, in.n, &result,
                                        &err);
-        if (py_run_end(&o->run, st) || st)
-            py_fail(st, &err);
-        else
+        if (!py_interp_end(o, &outer, st, &err))
             out = py_value_export(result, &o->kind);
         cfx_value_unref(result);
-        Py_CLEAR(o->last);
-        cfx_value_unref(o->last_value);
-        o->last_value = CFX_NOTHING;
-        o->depth--;
     }
     py_inputs_release(&in);
-    o->run = outer;
     return out;
 }
 
@@ -440,6 +479,6 @@ static PyType_Spec spec = {
 
 int py_interp_init(PyObject *module)
 {
-    interp_type = (PyTypeObject *)PyType_FromSpec(&spec);
-    return interp_type ? PyModule_AddType(module, interp_type) : -1;
+    py_interp_type = (PyTypeObject *)PyType_FromSpec(&spec);
+    return py_interp_type ? PyModule_AddType(module, py_interp_type) : -1;
 }

@@ -55,6 +55,7 @@ static void dealloc(PyObject *self)
     freefunc release = PyType_GetSlot(type, Py_tp_free);
 
     drop_walks(downcast(self));
+    py_graph_drop_meta(downcast(self)->gm);
     cfx_module_unref(downcast(self)->gm);
     release(self);
     Py_DECREF((PyObject *)type);

@@ -57,7 +57,8 @@ extern const cfx_op py_torch_call;
 /* The library whose tensors results are converted to: that of the first input. */
 typedef struct py_kind {
     const struct DLPackExchangeAPI *api; /* of its type; or NULL */
-    PyObject *from; /* else a function of a cfx.Tensor; or NULL */
+    PyObject *from;   /* else a function of a cfx.Tensor; or NULL */
+    PyObject *walker; /* whose nodes are proxies (borrowed); or NULL */
 } py_kind;
 
 extern PyTypeObject *py_tensor_type;
@@ -101,6 +102,10 @@ int py_graph_init(PyObject *module);
 /* The graph of a module, and a node of it, which keep the module. */
 PyObject *py_graph_new(cfx_module *gm);
 PyObject *py_node_new(cfx_module *gm, const cfx_node *n);
+/* Let the meta of nodes in Python follow that of the graph. */
+int py_graph_update_meta(cfx_module *gm);
+/* Drop that meta: the model has ended. */
+void py_graph_drop_meta(cfx_module *gm);
 /* The node of an object; NULL with an exception for any other. */
 const cfx_node *py_node_of(PyObject *o);
 PyObject *py_print(cfx_status (*print)(cfx_sink, const cfx_graph *,
@@ -143,6 +148,14 @@ void py_inputs_release(py_inputs *in);
 /* ---- interp.c ---- */
 
 int py_interp_init(PyObject *module);
+
+/* ---- transformer.c ---- */
+
+int py_transformer_init(PyObject *module);
+/* The proxy of a transformer for a node of its new graph. */
+PyObject *py_proxy_new(PyObject *transformer, cfx_node *n);
+/* Import a proxy. Returns 1, 0 for any other object, -1 on failure. */
+int py_proxy_import(cfx_value *out, PyObject *o);
 
 /* ---- report.c ---- */
 

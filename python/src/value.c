@@ -186,8 +186,11 @@ static int import_int(cfx_value *out, PyObject *o)
 static int import_tensor(cfx_value *out, const import *in, PyObject *o)
 {
     cfx_tensor *t;
-    int found = py_tensor_import(&t, in->ctx, o, in->kind, in->writable);
+    int found = py_proxy_import(out, o);
 
+    if (found)
+        return found < 0 ? -1 : 0;
+    found = py_tensor_import(&t, in->ctx, o, in->kind, in->writable);
     if (found > 0)
         *out = cfx_value_of_tensor(t);
     else if (!found && !import_named(out, in, o)) {
@@ -353,6 +356,8 @@ PyObject *py_value_export(cfx_value v, const py_kind *kind)
     case CFX_LIST:
     case CFX_DICT: return export_seq(v, kind);
     case CFX_NODE:
+        if (kind && kind->walker)
+            return py_proxy_new(kind->walker, v.u.node);
         return py_node_new(cfx_graph_owning_module(v.u.node->graph), v.u.node);
     case CFX_TENSOR:
         return py_tensor_export_take(cfx_tensor_ref(v.u.tensor), kind);
