@@ -11,8 +11,11 @@
 /* cfx_optimize_passes are these with block_channels between them, whose options
  * depend on the type of the weights and on what was measured. The last ones follow
  * when weights have been narrowed. */
+#define CFX_SWIN "torchvision.models.swin_transformer."
 #define CFX_PASSES_BEFORE_BLOCKS                                              \
     "inline_subgraphs, inline_modules(types=[MultiheadAttention, PReLU]), "   \
+    "decompose(only=[" CFX_SWIN "shifted_window_attention, " CFX_SWIN         \
+    "_patch_merging_pad]), "                                                  \
     "functionalize, dead_code, inline_numbers, remove_noops, "                \
     "fuse_layer_norm, recompose, "                                            \
     "fuse_attention, group_heads, remove_noops, common_subexpressions, "      \

@@ -16,6 +16,7 @@
 #include "interp/passes/constants.h"
 #include "interp/passes/pass_impl.h"
 #include "interp/rewrite/retrace.h"
+#include "interp/rewrite/rewrite_rules.h"
 
 typedef struct folder {
     cfx_pass_call *p;
@@ -24,6 +25,8 @@ typedef struct folder {
     cfx_constants known;
     bool *constant;    /* by node id */
     uint32_t *waiting; /* by node id: constant users still to compute */
+    bool *open;        /* by alias set: the graph writes to it as it runs */
+    uint32_t *written; /* by alias set: the place of the last write, or 0 */
 } folder;
 
 static cfx_status folder_init(folder *f, cfx_pass_call *p,
@@ -33,17 +36,26 @@ static cfx_status folder_init(folder *f, cfx_pass_call *p,
     f->p = p;
     f->o = o;
     cfx_constants__init(&f->known, p);
+    cfx_status st = cfx_aliases__init(&f->aliases, p->graph, p->err);
+    if (st)
+        return st;
     f->constant = cfx_calloc(p->ctx, n, sizeof(*f->constant));
     f->waiting = cfx_calloc(p->ctx, n, sizeof(*f->waiting));
-    if (!f->constant || !f->waiting)
-        return cfx_no_memory(p->err);
-    return cfx_aliases__init(&f->aliases, p->graph, p->err);
+    n = cfx_aliases__len(&f->aliases);
+    f->open = cfx_calloc(p->ctx, n, sizeof(*f->open));
+    f->written = cfx_calloc(p->ctx, n, sizeof(*f->written));
+    return f->constant && f->waiting && f->open && f->written
+               ? CFX_OK
+               : cfx_no_memory(p->err);
 }
 
 static void folder_release(folder *f, size_t ids)
 {
     cfx_free(f->p->ctx, f->constant, (ids + 1) * sizeof(*f->constant));
     cfx_free(f->p->ctx, f->waiting, (ids + 1) * sizeof(*f->waiting));
+    ids = cfx_aliases__len(&f->aliases);
+    cfx_free(f->p->ctx, f->open, ids * sizeof(*f->open));
+    cfx_free(f->p->ctx, f->written, ids * sizeof(*f->written));
     cfx_constants__release(&f->known);
     cfx_aliases__release(&f->aliases);
 }
@@ -58,11 +70,80 @@ static bool is_tensor_attr(const folder *f, const cfx_node *n)
            v.kind == CFX_TENSOR;
 }
 
+/* ---- Memory that is written before it is read ---- */
+
+/* A mask is often made by writing constants to parts of a tensor that the graph makes. Such
+ * memory is constant if all that write to it, or see a part of it, are, and others read it
+ * after the last write: they see its last contents, which folding keeps. */
+
+static bool writes_to(const cfx_effects *e, uint32_t input)
+{
+    return input < 32 && e->input_writes >> input & 1;
+}
+
+static uint32_t set_of(folder *f, const cfx_node *n)
+{
+    return cfx_aliases__set(&f->aliases, n);
+}
+
+/* Find the last writes, and open what is read before them or belongs to others. */
+static void find_writes(folder *f)
+{
+    const uint32_t *place = f->aliases.life.place;
+    for (cfx_node *n = cfx_graph_first(f->p->graph); n; n = cfx_node_next(n))
+        for (uint32_t i = 0; i < n->ninputs; i++)
+            if (writes_to(cfx_aliases__effects(&f->aliases, n), i))
+                f->written[set_of(f, cfx_node_input(n, i))] = place[n->id];
+    for (cfx_node *n = cfx_graph_first(f->p->graph); n; n = cfx_node_next(n)) {
+        const cfx_effects *e = cfx_aliases__effects(&f->aliases, n);
+        for (uint32_t i = 0; i < n->ninputs; i++) {
+            uint32_t set = set_of(f, cfx_node_input(n, i));
+            bool within = set == set_of(f, n) || writes_to(e, i);
+            f->open[set] |= place[n->id] < f->written[set] && !within;
+        }
+    }
+    for (size_t set = 0; set < cfx_aliases__len(&f->aliases); set++)
+        f->open[set] |= f->o->max_bytes > 0 ||
+                        cfx_aliases__is(&f->aliases, (uint32_t)set,
+                                        CFX_ALIAS_RETURNED |
+                                            CFX_ALIAS_OUTLIVES);
+}
+
+/* Are all sets that n writes to, and the one it is in, closed? */
+static bool is_closed(folder *f, const cfx_node *n, const cfx_effects *e)
+{
+    bool closed = !cfx_aliases__is_written(&f->aliases, n) ||
+                  !f->open[set_of(f, n)];
+    for (uint32_t i = 0; closed && i < n->ninputs; i++)
+        closed = !writes_to(e, i) || !f->open[set_of(f, cfx_node_input(n, i))];
+    return closed;
+}
+
+/* Open the sets that a node is in or writes to which is no constant. True: some were not
+ * open. */
+static bool open_sets(folder *f)
+{
+    bool opened = false;
+    for (cfx_node *n = cfx_graph_first(f->p->graph); n; n = cfx_node_next(n)) {
+        const cfx_effects *e = cfx_aliases__effects(&f->aliases, n);
+        if (f->constant[n->id])
+            continue;
+        opened |= f->written[set_of(f, n)] && !f->open[set_of(f, n)];
+        f->open[set_of(f, n)] = true;
+        for (uint32_t i = 0; i < n->ninputs; i++) {
+            bool *open = &f->open[set_of(f, cfx_node_input(n, i))];
+            opened |= writes_to(e, i) && !*open;
+            *open |= writes_to(e, i);
+        }
+    }
+    return opened;
+}
+
 static bool is_constant(folder *f, const cfx_node *n)
 {
     const cfx_effects *e = cfx_aliases__effects(&f->aliases, n);
-    if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
-        cfx_effects_any(e) || cfx_aliases__is_written(&f->aliases, n) ||
+    if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT || e->random ||
+        e->effect || e->state_writes || !is_closed(f, n, e) ||
         !cfx_constants__is_known(&f->known, n) ||
         (!f->o->quantized && cfx_node__has_flag(n, CFX_OP_DEQUANTIZES)) ||
         (f->o->skip && f->o->skip(f->o->user, n)))
@@ -77,13 +158,15 @@ static bool is_constant(folder *f, const cfx_node *n)
 
 static void find_constants(folder *f)
 {
-    for (cfx_node *n = cfx_graph_first(f->p->graph); n; n = cfx_node_next(n)) {
-        if (!is_constant(f, n))
-            continue;
-        f->constant[n->id] = true;
-        for (uint32_t i = 0; i < n->ninputs; i++)
+    find_writes(f);
+    do
+        for (cfx_node *n = cfx_graph_first(f->p->graph); n;
+             n = cfx_node_next(n))
+            f->constant[n->id] = is_constant(f, n);
+    while (open_sets(f));
+    for (cfx_node *n = cfx_graph_first(f->p->graph); n; n = cfx_node_next(n))
+        for (uint32_t i = 0; f->constant[n->id] && i < n->ninputs; i++)
             f->waiting[cfx_node_input(n, i)->id]++;
-    }
 }
 
 static bool has_other_users(const folder *f, const cfx_node *n)
@@ -192,11 +275,70 @@ static cfx_status rewrite_all(folder *f)
     return st;
 }
 
+/* ---- Tensors of a known type ---- */
+
+/* x.new_zeros(size) depends on the dtype of x alone: where that is known, on nothing. */
+static bool is_new_of_known(const cfx_node *n, cfx_value *size,
+                            cfx_dtype *type)
+{
+    const cfx_schema *schema = cfx_node_is(n, "new_zeros")
+                                   ? cfx_pass__signature(n)
+                                   : NULL;
+    const cfx_node *x = cfx_node__arg(n, 0);
+    const cfx_tensor *t = schema && x ? cfx_node__known_tensor(x) : NULL;
+    if (!t)
+        return false;
+    cfx_value dtype = cfx_pass__arg(n, schema, "dtype");
+    *size = cfx_pass__arg(n, schema, "size");
+    *type = dtype.kind == CFX_DTYPE ? dtype.u.dtype : (cfx_dtype)t->dtype;
+    bool known = cfx_value_is_seq(*size);
+    for (uint32_t i = 0; known && i < size->u.seq->len; i++)
+        known = size->u.seq->item[i].kind == CFX_INT;
+    return known;
+}
+
+/* Call torch.zeros in place of n. */
+static cfx_status put_zeros(cfx_pass_call *p, cfx_node *n, cfx_value size,
+                            cfx_dtype type)
+{
+    cfx_value dtype[] = {cfx_str_new(p->ctx, "dtype", 5),
+                         cfx_value_of_dtype(type)};
+    cfx_insert_point at = cfx_graph_inserting_before(p->graph, n);
+    cfx_node *zeros = dtype[0].kind
+                          ? cfx_graph_call_function(
+                                p->graph, "torch.zeros",
+                                (cfx_args){&size, 1, dtype, 1}, p->err)
+                          : NULL;
+    cfx_graph_restore(p->graph, at);
+    if (!dtype[0].kind)
+        return cfx_no_memory(p->err);
+    cfx_value_unref(dtype[0]);
+    cfx_status st = zeros ? cfx_node__keep_meta(zeros, n, p->err)
+                          : p->err->code;
+    return st ? st : cfx_pass__replace(p, n, zeros);
+}
+
+static cfx_status make_zeros(cfx_pass_call *p)
+{
+    cfx_status st = CFX_OK;
+    cfx_node *next;
+    for (cfx_node *n = cfx_graph_first(p->graph); n && !st; n = next) {
+        cfx_value size;
+        cfx_dtype type;
+        next = cfx_node_next(n);
+        if (is_new_of_known(n, &size, &type))
+            st = put_zeros(p, n, size, type);
+    }
+    return st;
+}
+
 static cfx_status fold(cfx_pass_call *p, const cfx_fold_options *o)
 {
-    folder f = {0};
+    folder f = {.p = p};
+    cfx_status st = make_zeros(p);
     size_t ids = cfx_graph_ids(p->graph);
-    cfx_status st = folder_init(&f, p, o);
+    if (!st)
+        st = folder_init(&f, p, o);
     if (!st) {
         find_constants(&f);
         st = compute_all(&f);

@@ -237,22 +237,33 @@ cfx_status cfx_decompose(cfx_module *gm, const cfx_decompose_options *options,
 
 /* ---- The pass ---- */
 
+/* The arguments of the pass. */
+enum { SKIP, ONLY };
+
+static bool is_skipped(void *user, const cfx_node *n)
+{
+    cfx_value *in = user;
+    return cfx_pass__lists_node(&in[SKIP], n) ||
+           (in[ONLY].u.seq->len && !cfx_pass__lists_node(&in[ONLY], n));
+}
+
 static cfx_status decompose_run(cfx_pass_call *p)
 {
-    cfx_value skip = p->in[0];
+    cfx_value in[] = {p->in[SKIP], p->in[ONLY]};
+    bool lists = in[SKIP].u.seq->len || in[ONLY].u.seq->len;
     const cfx_decompose_options o = {
         .size = sizeof(o),
-        .skip = skip.u.seq->len ? cfx_pass__lists_node : NULL,
-        .user = &skip,
+        .skip = lists ? is_skipped : NULL,
+        .user = in,
     };
     return decompose(p, &o);
 }
 
 const cfx_pass cfx_pass__decompose = {
     .abi = CFX_ABI(cfx_pass),
-    .schema = "decompose(str[] skip=[])",
+    .schema = "decompose(str[] skip=[], str[] only=[])",
     .doc =
-        "Decompose calls into operators of the Core ATen set, as far as known shapes allow; skip: names and targets of nodes to keep.",
+        "Decompose calls into operators of the Core ATen set, as far as known shapes allow; skip: names and targets of nodes to keep; only: names and targets of the nodes to decompose (default: all).",
     .flags = CFX_PASS_ROUNDS,
     .run = decompose_run,
 };

@@ -7,6 +7,8 @@
 #include <cfx/decompose.h>
 #include <cfx/ops.h>
 
+#include "ops/image/torchvision.h"
+
 #define NUM(x) cfx_float(x)
 
 /* ---- Activations ---- */
@@ -318,7 +320,11 @@ static cfx_value baddbmm(cfx_scope *s, const cfx_value *in)
     return cfx_add(s, cfx_mul(s, in[0], in[3]), product);
 }
 
+#define SWIN "torchvision.models.swin_transformer."
+
 const cfx_decomposition cfx_core_decompositions[] = {
+    {SWIN "_patch_merging_pad", cfx_decompose_patch_merging_pad},
+    {SWIN "shifted_window_attention", cfx_decompose_shifted_window_attention},
     {"aten.silu.default", silu},
     {"aten.relu6.default", relu6},
     {"aten.hardsigmoid.default", hardsigmoid},

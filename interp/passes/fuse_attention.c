@@ -411,7 +411,9 @@ static cfx_value mask_of(cfx_scope *s, const cfx_value *in, const cfx_match *m,
         mask = sum_of_seen(s, in, m, low);
     } else if (bound[MASK].kind) {
         /* Two masks may hide a row together. */
-        hides = biased || may_hide_rows(p, bound[MASK]);
+        hides = biased ? !is_above(p, bound[BIAS], true) ||
+                             !is_above(p, bound[MASK], true)
+                       : may_hide_rows(p, bound[MASK]);
         mask = biased ? cfx_add(s, in[BIAS], in[MASK]) : in[MASK];
     }
     return hides && !guard ? unhide_rows(s, mask) : mask;

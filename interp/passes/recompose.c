@@ -552,6 +552,67 @@ static cfx_value hardsigmoid(cfx_scope *s, const cfx_value *in,
 /* ---- The pass ---- */
 
 /* hardswish contains hardsigmoid's formula. */
+/* ---- Masks of windows ---- */
+
+/* Windows of several images stand in one axis; their mask is added where that axis is
+ * split into images and windows:
+ *
+ *     (scores.view(images, windows, heads, n, n) + mask).view(-1, heads, n, n)
+ *
+ * as in Swin transformers. Added to the scores as they are, it is a mask of attention. */
+enum { WINDOW_SCORES, WINDOW_MASK };
+
+static cfx_value window_mask(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    cfx_value x = in[WINDOW_SCORES], size = cfx_pattern_any(s);
+    x = cfx_pattern_one_of(s, cfx_view(s, x, size), cfx_reshape(s, x, size));
+    x = cfx_add(s, cfx_named(s, "split", x), in[WINDOW_MASK]);
+    size = cfx_pattern_any(s);
+    return cfx_pattern_one_of(s, cfx_view(s, x, size),
+                              cfx_reshape(s, x, size));
+}
+
+/* Does the first axis of x become two, and one again, and is the mask that of windows? */
+static bool is_window_mask(cfx_pass_call *p, const cfx_match *m)
+{
+    const cfx_node *n = cfx_match__node(m, "split");
+    const cfx_tensor *x = cfx_match__known(m, WINDOW_SCORES);
+    const cfx_tensor *mask = cfx_match__known(m, WINDOW_MASK);
+    const cfx_tensor *split = n ? cfx_node__known_tensor(n) : NULL;
+    const cfx_tensor *y = cfx_node__known_tensor(m->returning[0].u.node);
+    bool fits = x && mask && split && y && x->rank == 4 && split->rank == 5 &&
+                cfx_facts__same_layout(x, y) && mask->dtype == x->dtype &&
+                mask->rank == 5;
+    (void)p;
+    for (int i = 1; fits && i < 4; i++)
+        fits = cfx_dim_same(split->shape[i + 1], x->shape[i]);
+    for (int i = 0; fits && i < 5; i++)
+        fits = cfx_dim_is_int(split->shape[i]) &&
+               (cfx_dim_is(mask->shape[i], 1) ||
+                cfx_dim_same(mask->shape[i], split->shape[i]));
+    return fits;
+}
+
+/* The mask with images and windows in one axis; of one image, a view of it. */
+static cfx_value join_windows(cfx_scope *s, const cfx_value *in,
+                              const cfx_match *m, void *p)
+{
+    const cfx_tensor *mask = cfx_match__known(m, WINDOW_MASK);
+    const cfx_tensor *split = cfx_node__known_tensor(
+        cfx_match__node(m, "split"));
+    cfx_value size[5], joined[4], v = in[WINDOW_MASK];
+    (void)p;
+    for (int i = 0; i < 5; i++)
+        size[i] = cfx_value_of_dim((i < 2 ? split : mask)->shape[i]);
+    for (int i = 1; i < 4; i++)
+        joined[i] = size[i + 1];
+    joined[0] = cfx_int_mul(s, size[0], size[1]);
+    v = cfx_expand(s, v, cfx_list_of(s, CFX_LIST, 5, size));
+    v = cfx_reshape(s, v, cfx_list_of(s, CFX_LIST, 4, joined));
+    return cfx_add(s, in[WINDOW_SCORES], v);
+}
+
 static const cfx_rewrite_rule rules[] = {
     {.params = "x w b mean var momentum eps",
      .pattern = native_batch_norm,
@@ -597,6 +658,10 @@ static const cfx_rewrite_rule rules[] = {
      .pattern = spread_bmm,
      .where = has_weight,
      .build = linear},
+    {.params = "scores mask",
+     .pattern = window_mask,
+     .where = is_window_mask,
+     .build = join_windows},
     {.params = "x dim of_sum",
      .pattern = softmax_formula,
      .where = are_last_axes,

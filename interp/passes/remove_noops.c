@@ -225,13 +225,26 @@ static bool is_fulfilled(const cfx_node *n)
            cfx_value_is_none(size) && cfx_value_is_none(stride);
 }
 
+/* Is n padding by nothing, as models write it that round sizes up? */
+static bool pads_nothing(const cfx_node *n)
+{
+    cfx_value pad = cfx_node_is(n, "pad") || cfx_node_is(n, "constant_pad_nd")
+                        ? cfx_pass__arg(n, cfx_pass__signature(n), "pad")
+                        : CFX_NOTHING;
+    bool none = cfx_value_is_seq(pad);
+    for (uint32_t i = 0; none && i < pad.u.seq->len; i++)
+        none = pad.u.seq->item[i].kind == CFX_INT &&
+               pad.u.seq->item[i].u.i == 0;
+    return none;
+}
+
 /* Is n a copy of its input that nothing can tell from it? */
 static bool is_needless_copy(trial *t, const cfx_node *n)
 {
     const cfx_node *x = cfx_node_input(n, 0);
     cfx_aliases *a = &t->aliases;
     uint32_t from = cfx_aliases__set(a, x), to = cfx_aliases__set(a, n);
-    return cfx_node_is(n, "clone") &&
+    return (cfx_node_is(n, "clone") || pads_nothing(n)) &&
            cfx_facts__same_layout(cfx_node__known_tensor(x),
                                   cfx_node__known_tensor(n)) &&
            !cfx_aliases__is(a, from, CFX_ALIAS_WRITTEN) &&

@@ -30,7 +30,7 @@ libcore_la_SOURCES += %reldir%/image/affine_grid.c \
 	%reldir%/image/grid_sample.c \
 	%reldir%/image/interpolate.c %reldir%/image/pad.c \
 	%reldir%/image/regions.c %reldir%/image/deform_conv.c \
-	%reldir%/image/torchvision.c %reldir%/image/torchvision_mvit.c
+	%reldir%/image/torchvision.c %reldir%/image/torchvision.h %reldir%/image/torchvision_mvit.c
 libcore_la_SOURCES += %reldir%/index/compiler.c \
 	%reldir%/index/embedding.c %reldir%/index/gather.c \
 	%reldir%/index/getitem.c %reldir%/index/indexing.c \

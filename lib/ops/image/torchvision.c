@@ -10,10 +10,50 @@
 #include "op/composite.h"
 #include "op/infer.h"
 #include "op/op_impl.h"
+#include "ops/image/torchvision.h"
 
-#define IN(k) call->in[k]
+#define IN(k) in[k]
 #define TORCH(name, ...) CFX_CALL(s, "torch." name, __VA_ARGS__)
 #define TUPLE(...) cfx_tuple(s, __VA_ARGS__)
+
+static int list_len(cfx_value v)
+{
+    return cfx_value_is_seq(v) ? (int)v.u.seq->len : 0;
+}
+
+/* An extent, as a number where it is known: also of a proxy. */
+static cfx_value extent(cfx_scope *s, cfx_value x, int axis)
+{
+    const cfx_tensor *t = cfx_meta_of(s, x);
+    return t && t->rank >= (axis < 0 ? -axis : axis + 1)
+               ? cfx_value_of_dim(t->shape[axis < 0 ? axis + t->rank : axis])
+               : cfx_size(s, x, axis);
+}
+
+/* Is the shape of a proxy known in numbers? */
+static bool is_known(cfx_scope *s, cfx_value x)
+{
+    const cfx_tensor *t = cfx_meta_of(s, x);
+    bool known = t != NULL;
+    for (int i = 0; known && i < t->rank; i++)
+        known = cfx_dim_is_int(t->shape[i]);
+    return known;
+}
+
+/* Rules NAME_infer, _cost and _run of an operator that is NAME of its arguments. */
+#define BUILD(name)                                                           \
+    static cfx_value name##_build(cfx_scope *s, const cfx_call *call)         \
+    {                                                                         \
+        return name(s, call->in);                                             \
+    }                                                                         \
+    CFX_COMPOSITE(name)
+
+/* The decomposition of a call whose first argument has a known shape. */
+#define DECOMPOSITION(op, name)                                               \
+    cfx_value cfx_decompose_##op(cfx_scope *s, const cfx_value *in)           \
+    {                                                                         \
+        return is_known(s, in[0]) ? name(s, in) : cfx_none();                 \
+    }
 
 static cfx_value reshape(cfx_scope *s, cfx_value x, cfx_value shape)
 {
@@ -31,22 +71,24 @@ static cfx_value slice(cfx_scope *s, cfx_value x, int axis, cfx_value from,
 /* Both in a scope that may know extents as symbols only. */
 static cfx_value mod(cfx_scope *s, cfx_value a, cfx_value b)
 {
+    if (a.kind == CFX_INT && b.kind == CFX_INT)
+        return cfx_int(a.u.i % b.u.i);
     return CFX_CALL(s, "operator.mod", a, b);
 }
 
 /* ---- swin: merging patches ---- */
 
 /* (..., H, W, C) to (..., ceil(H / 2), ceil(W / 2), 4 C). */
-static cfx_value merging_build(cfx_scope *s, const cfx_call *call)
+static cfx_value merging(cfx_scope *s, const cfx_value *in)
 {
     cfx_value x = IN(0), zero = cfx_int(0), two = cfx_int(2), part[4];
-    int rank = x.u.tensor->rank;
+    int rank = cfx_rank(s, x);
     if (rank < 3)
         return cfx_scope_fail(
             s, CFX_ESHAPE, "expected (..., H, W, C), got a tensor of rank %d",
             rank);
-    cfx_value rows = mod(s, cfx_size(s, x, -3), two);
-    cfx_value columns = mod(s, cfx_size(s, x, -2), two);
+    cfx_value rows = mod(s, extent(s, x, -3), two);
+    cfx_value columns = mod(s, extent(s, x, -2), two);
     x = CFX_CALL(s, "torch.nn.functional.pad", x,
                  TUPLE(zero, zero, zero, columns, zero, rows));
     for (int i = 0; i < 4; i++) {
@@ -56,7 +98,8 @@ static cfx_value merging_build(cfx_scope *s, const cfx_call *call)
     return TORCH("cat", cfx_list_of(s, CFX_LIST, 4, part), cfx_int(-1));
 }
 
-CFX_COMPOSITE(merging)
+BUILD(merging)
+DECOMPOSITION(patch_merging_pad, merging)
 
 #define SWIN "torchvision.models.swin_transformer."
 
@@ -73,14 +116,14 @@ const cfx_op cfx_op___patch_merging_pad = {
 
 /* A table (positions, heads) and an index of N * N positions, N those of a
  * window: (1, heads, N, N). */
-static cfx_value bias_build(cfx_scope *s, const cfx_call *call)
+static cfx_value bias(cfx_scope *s, const cfx_value *in)
 {
     cfx_value n = cfx_int(1), bias;
-    if (cfx_call_len(call, 2) < 2)
+    if (list_len(IN(2)) < 2)
         return cfx_scope_fail(s, CFX_EINVAL,
                               "window_size must be two numbers");
     for (int i = 0; i < 2; i++)
-        n = cfx_int_mul(s, n, cfx_call_item(call, 2, i));
+        n = cfx_int_mul(s, n, cfx_nth(s, IN(2), i));
     bias = CFX_CALL(s, "operator.getitem", IN(0), IN(1));
     bias = CFX_CALL(s, "Tensor.view", bias, TUPLE(n, n, cfx_int(-1)));
     bias = TORCH("permute", bias, TUPLE(cfx_int(2), cfx_int(0), cfx_int(1)));
@@ -88,7 +131,7 @@ static cfx_value bias_build(cfx_scope *s, const cfx_call *call)
     return TORCH("unsqueeze", bias, cfx_int(0));
 }
 
-CFX_COMPOSITE(bias)
+BUILD(bias)
 
 const cfx_op cfx_op___get_relative_position_bias = {
     .schema =
@@ -128,31 +171,31 @@ struct windows {
     bool shifts;
 };
 
-static bool read_windows(cfx_scope *s, const cfx_call *call, struct windows *w)
+static bool read_windows(cfx_scope *s, const cfx_value *in, struct windows *w)
 {
     cfx_value x = IN(INPUT);
-    if (x.u.tensor->rank != 4 || cfx_call_len(call, WINDOW) != 2 ||
-        cfx_call_len(call, SHIFT) != 2) {
+    if (cfx_rank(s, x) != 4 || list_len(IN(WINDOW)) != 2 ||
+        list_len(IN(SHIFT)) != 2) {
         cfx_scope_fail(
             s, CFX_ESHAPE,
             "expected an input (N, H, W, C), and two numbers each for window_size and shift_size");
         return false;
     }
-    w->batch = cfx_size(s, x, 0);
-    w->channels = cfx_size(s, x, 3);
+    w->batch = extent(s, x, 0);
+    w->channels = extent(s, x, 3);
     w->heads = IN(HEADS);
     for (int i = 0; i < 2; i++) {
-        cfx_value n = cfx_call_item(call, WINDOW, i);
-        cfx_value shift = cfx_call_item(call, SHIFT, i);
+        cfx_value n = cfx_nth(s, IN(WINDOW), i);
+        cfx_value shift = cfx_nth(s, IN(SHIFT), i);
         if (shift.kind != CFX_INT || shift.u.i < 0 ||
-            !cfx_dim_le(call->env, cfx_dim_int(shift.u.i), cfx_value_dim(n))) {
+            !cfx_dim_le(s->env, cfx_dim_int(shift.u.i), cfx_value_dim(n))) {
             cfx_scope_fail(
                 s, CFX_EINVAL,
                 "shift_size must be two ints from 0 to those of window_size");
             return false;
         }
         w->size[i] = n;
-        w->extent[i] = cfx_size(s, x, i + 1);
+        w->extent[i] = extent(s, x, i + 1);
         cfx_value up = cfx_int_add(s, w->extent[i],
                                    cfx_int_add(s, n, cfx_int(-1)));
         w->count[i] = cfx_int_floordiv(s, up, n);
@@ -225,12 +268,12 @@ static cfx_value put_together(cfx_scope *s, const struct windows *w,
 }
 
 /* The biases of queries, keys and values, without keys' in cosine attention. */
-static cfx_value qkv_bias(cfx_scope *s, const cfx_call *call)
+static cfx_value qkv_bias(cfx_scope *s, const cfx_value *in)
 {
     cfx_value bias = IN(QKV_BIAS), part[3];
-    if (!cfx_call_has(call, LOGIT_SCALE) || !cfx_call_has(call, QKV_BIAS))
+    if (cfx_value_is_none(IN(LOGIT_SCALE)) || cfx_value_is_none(IN(QKV_BIAS)))
         return bias;
-    cfx_value n = cfx_int_floordiv(s, cfx_size(s, bias, 0), cfx_int(3));
+    cfx_value n = cfx_int_floordiv(s, extent(s, bias, 0), cfx_int(3));
     for (int i = 0; i < 3; i++)
         part[i] = TORCH("narrow", bias, cfx_int(0),
                         cfx_int_mul(s, cfx_int(i), n), n);
@@ -239,11 +282,11 @@ static cfx_value qkv_bias(cfx_scope *s, const cfx_call *call)
 }
 
 /* The scores of each pair of positions, before softmax. */
-static cfx_value scores(cfx_scope *s, const cfx_call *call, cfx_value q,
+static cfx_value scores(cfx_scope *s, const cfx_value *in, cfx_value q,
                         cfx_value k, cfx_value width)
 {
     cfx_value scale = IN(LOGIT_SCALE), last = cfx_int(-1), score;
-    if (!cfx_call_has(call, LOGIT_SCALE)) {
+    if (cfx_value_is_none(IN(LOGIT_SCALE))) {
         q = TORCH("mul", q,
                   CFX_CALL(s, "operator.pow", width, cfx_float(-0.5)));
         return TORCH("matmul", q, TORCH("transpose", k, cfx_int(-2), last));
@@ -253,6 +296,17 @@ static cfx_value scores(cfx_scope *s, const cfx_call *call, cfx_value q,
     score = TORCH("matmul", q, TORCH("transpose", k, cfx_int(-2), last));
     scale = TORCH("clamp", scale, cfx_none(), cfx_float(log(100)));
     return TORCH("mul", score, TORCH("exp", scale));
+}
+
+/* n times v, of the type of `like`: a constant, also where calls are recorded. */
+static cfx_value filled(cfx_scope *s, cfx_value like, cfx_value n, int64_t v)
+{
+    const cfx_tensor *t = cfx_meta_of(s, like);
+    const cfx_value args[] = {TUPLE(n), cfx_float((double)v)};
+    const cfx_value dtype[] = {
+        cfx_str(s, "dtype"),
+        cfx_value_of_dtype(t ? (cfx_dtype)t->dtype : CFX_F32)};
+    return cfx_call_function(s, "torch.full", (cfx_args){args, 2, dtype, 1});
 }
 
 /* Along one axis of the rolled image, which of its three strips a place is in:
@@ -267,11 +321,9 @@ static cfx_value strips(cfx_scope *s, const struct windows *w, int axis,
     /* Without a shift the last strip is the whole axis: [-0:]. Of symbols only
      * the shape matters. */
     if (!n[2].u.i || n[0].kind != CFX_INT || n[1].kind != CFX_INT)
-        return CFX_CALL(s, "Tensor.new_full", like, TUPLE(w->padded[axis]),
-                        cfx_float(2 * (double)times));
+        return filled(s, like, w->padded[axis], 2 * times);
     for (int i = 0; i < 3; i++)
-        part[i] = CFX_CALL(s, "Tensor.new_full", like, TUPLE(n[i]),
-                           cfx_float((double)(i * times)));
+        part[i] = filled(s, like, n[i], i * times);
     return TORCH("cat", cfx_list_of(s, CFX_LIST, 3, part), cfx_int(0));
 }
 
@@ -308,22 +360,22 @@ static cfx_value add_mask(cfx_scope *s, const struct windows *w,
                          w->places));
 }
 
-static cfx_value windows_build(cfx_scope *s, const cfx_call *call)
+static cfx_value windows(cfx_scope *s, const cfx_value *in)
 {
     struct windows w = {.shifts = false};
     cfx_value part[3], zero = cfx_int(0), one = cfx_int(1), two = cfx_int(2);
-    if (!read_windows(s, call, &w))
+    if (!read_windows(s, in, &w))
         return cfx_none();
     cfx_value x = partition(s, &w, IN(INPUT)), like = x;
     cfx_value rows = cfx_int_mul(s, w.batch, w.all);
     cfx_value width = cfx_int_floordiv(s, w.channels, w.heads);
     x = CFX_CALL(s, "torch.nn.functional.linear", x, IN(QKV_WEIGHT),
-                 qkv_bias(s, call));
+                 qkv_bias(s, in));
     x = reshape(s, x, TUPLE(rows, w.places, cfx_int(3), w.heads, width));
     x = TORCH("permute", x, TUPLE(two, zero, cfx_int(3), one, cfx_int(4)));
     for (int i = 0; i < 3; i++)
         part[i] = TORCH("select", x, zero, cfx_int(i));
-    x = TORCH("add", scores(s, call, part[0], part[1], width), IN(BIAS));
+    x = TORCH("add", scores(s, in, part[0], part[1], width), IN(BIAS));
     x = add_mask(s, &w, x, like);
     x = TORCH("softmax", x, cfx_int(-1));
     x = CFX_CALL(s, "torch.nn.functional.dropout", x, IN(ATTENTION_DROPOUT),
@@ -337,7 +389,8 @@ static cfx_value windows_build(cfx_scope *s, const cfx_call *call)
     return put_together(s, &w, x);
 }
 
-CFX_COMPOSITE(windows)
+BUILD(windows)
+DECOMPOSITION(shifted_window_attention, windows)
 
 const cfx_op cfx_op__shifted_window_attention = {
     .schema =
