@@ -2,7 +2,7 @@
 # each other.
 
 dist_cfxinclude_HEADERS += \
-	%reldir%/cfx/compiler.h %reldir%/cfx/context.h %reldir%/cfx/dim.h \
+	%reldir%/cfx/comm.h %reldir%/cfx/compiler.h %reldir%/cfx/context.h %reldir%/cfx/dim.h \
 	%reldir%/cfx/dtype.def %reldir%/cfx/dtype.h %reldir%/cfx/effects.h \
 	%reldir%/cfx/file.h \
 	%reldir%/cfx/graph.h %reldir%/cfx/graph_module.h \

@@ -31,7 +31,7 @@ tests_unit_ops_SOURCES = $(UNIT_SOURCES) \
 	%reldir%/unit/ops/kernel_blocked_test.c %reldir%/unit/ops/kernel_quantized_test.c \
 	%reldir%/unit/ops/kernel_index_test.c %reldir%/unit/ops/kernel_resample_test.c \
 	%reldir%/unit/ops/kernel_attention_test.c %reldir%/unit/ops/op_shape_test.c \
-	%reldir%/unit/ops/device_test.c %reldir%/unit/ops/edits_test.c \
+	%reldir%/unit/ops/collective_test.c %reldir%/unit/ops/device_test.c %reldir%/unit/ops/edits_test.c \
 	%reldir%/unit/ops/full_match_test.c \
 	%reldir%/unit/ops/nn_test.c %reldir%/unit/ops/stop_test.c
 tests_unit_graph_SOURCES = $(UNIT_SOURCES) \

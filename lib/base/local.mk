@@ -6,6 +6,10 @@ libcore_la_SOURCES += \
 	%reldir%/caches.h \
 	%reldir%/class.c \
 	%reldir%/class.h \
+	%reldir%/comm.c \
+	%reldir%/comm_combine.c \
+	%reldir%/comm_impl.h \
+	%reldir%/comm_threads.c \
 	%reldir%/context.c \
 	%reldir%/context_impl.h \
 	%reldir%/convert.h \

@@ -24,6 +24,7 @@ libcore_la_SOURCES += %reldir%/create/convert.c %reldir%/create/create.c \
 	%reldir%/create/item.c \
 	%reldir%/create/range.c %reldir%/create/sample.c \
 	%reldir%/create/window_functions.c
+libcore_la_SOURCES += %reldir%/distributed/collective.c
 libcore_la_SOURCES += %reldir%/fft/fft.c %reldir%/fft/spectrum.c \
 	%reldir%/fft/stft.c
 libcore_la_SOURCES += %reldir%/image/affine_grid.c \

@@ -30,6 +30,7 @@ import fxtext
 import golden
 import quantized  # noqa: F401: registers torch.ops.cfx.quantized_*
 import observing  # noqa: F401: registers observe_histogram
+import one_rank
 import regions  # noqa: F401: registers torch.ops.torchvision
 import transformers.integrations.moe  # noqa: F401: grouped_mm_fallback
 import seeded
@@ -399,6 +400,8 @@ def result(text):
     except Exception as error:
         return "error", f"{type(error).__name__}: {error}".split("\n")[0]
     leaves = flat_results(value)
+    if "_c10d_functional" in text:
+        one_rank.wait(leaves)
     parts = [show_tensor(v) if isinstance(v, torch.Tensor)
              else show_literal(v) for v in leaves]
     for i, tensor in enumerate(reader.tensors):
