@@ -146,7 +146,7 @@ find lib interp shapeprop optimize cli -name '*.[ch]' -exec grep -n '#include [<
             part_of[a[i]] = part
     }
     BEGIN {
-        headers("base", "compiler status context dtype nearest version")
+        headers("base", "comm compiler status context dtype nearest version")
         headers("dim", "dim")
         headers("tensor", "tensor")
         headers("value", "value")

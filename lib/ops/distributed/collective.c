@@ -170,6 +170,16 @@ static cfx_status exchanged(const cfx_call *call, const cfx_tensor *x,
     return CFX_OK;
 }
 
+static cfx_status indivisible(const cfx_call *call, cfx_dim first)
+{
+    char text[64];
+    cfx_dim_format(first, text, sizeof(text));
+    return cfx_call_fail(
+        call, CFX_ESHAPE,
+        "the first extent of the input, %s, is not divisible by the group's size, %lld",
+        text, (long long)cfx_call_int(call, GROUP_SIZE));
+}
+
 /* The first extent of the result. */
 static cfx_status change_first(const cfx_call *call, const cfx_tensor *x,
                                cfx_dim *first)
@@ -184,13 +194,9 @@ static cfx_status change_first(const cfx_call *call, const cfx_tensor *x,
     if (call->op->code == ALL_GATHER)
         *first = cfx_dim_mul(call->env, *first, size);
     if (call->op->code == REDUCE_SCATTER) {
-        if (cfx_dim_is_int(*first) &&
-            cfx_dim_value(*first) % cfx_dim_value(size))
-            return cfx_call_fail(
-                call, CFX_ESHAPE,
-                "the first extent of the input, %lld, is not divisible by the group's size, %lld",
-                (long long)cfx_dim_value(*first),
-                (long long)cfx_dim_value(size));
+        if (!cfx_dim_eq(call->env, cfx_dim_mod(call->env, *first, size),
+                        cfx_dim_int(0)))
+            return indivisible(call, *first);
         *first = cfx_dim_floordiv(call->env, *first, size);
     }
     return CFX_OK;
