@@ -6,6 +6,7 @@ PYTHON_SOURCES = %reldir%/src/py.h %reldir%/src/exchange.h \
 	%reldir%/src/module.c %reldir%/src/error.c %reldir%/src/context.c \
 	%reldir%/src/tensor.c %reldir%/src/tensor_type.c %reldir%/src/value.c \
 	%reldir%/src/graph.c %reldir%/src/inputs.c %reldir%/src/model.c \
+	%reldir%/src/state.c \
 	%reldir%/src/interp.h %reldir%/src/interp.c \
 	%reldir%/src/transformer.c %reldir%/src/torch_call.c \
 	%reldir%/src/report.c %reldir%/src/rewrite.c

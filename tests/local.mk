@@ -183,7 +183,8 @@ TESTS += %reldir%/python/python.sh
 EXTRA_DIST += %reldir%/python/test_model.py %reldir%/python/test_torch.py \
 	%reldir%/python/test_docs.py %reldir%/python/test_capture.py \
 	%reldir%/python/test_compile.py %reldir%/python/test_interpreter.py \
-	%reldir%/python/test_torch_call.py %reldir%/python/test_transformer.py
+	%reldir%/python/test_torch_call.py %reldir%/python/test_transformer.py \
+	%reldir%/python/test_traps.py
 
 # The zoo, unpacked once.
 check_DATA = zoo/unpacked

@@ -32,7 +32,7 @@ def _say(text, options):
 
 def _version(t):
     """Changes whenever other numbers are in a tensor, or it is another one."""
-    return (t.data_ptr(), 0 if t.is_inference() else t._version)
+    return (t.data_ptr(), -1 if t.is_inference() else t._version)
 
 
 class Compiled:
@@ -85,8 +85,10 @@ def compiler_of(compile, options):
             places = (context.fw_metadata.static_input_indices
                       if context and context.fw_metadata
                       and len(inputs) == len(example_inputs) else ())
+            # Nothing counts the writes to tensors of inference mode.
             static = {i: example_inputs[i] for i in places
-                      if isinstance(example_inputs[i], torch.Tensor)}
+                      if isinstance(example_inputs[i], torch.Tensor)
+                      and not example_inputs[i].is_inference()}
             return compile(aot, inputs, static, options)
 
         def train(aot, inputs):

@@ -39,7 +39,7 @@ PyObject *py_model_new_take(PyTypeObject *cls, cfx_module *gm)
     return o;
 }
 
-static void drop_walks(py_model *m)
+void py_model_drop_walks(py_model *m)
 {
     while (m->idle) {
         struct py_walk *w = m->idle;
@@ -54,7 +54,8 @@ static void dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     freefunc release = PyType_GetSlot(type, Py_tp_free);
 
-    drop_walks(downcast(self));
+    py_model_drop_walks(downcast(self));
+    py_state_forget(downcast(self));
     py_graph_drop_meta(downcast(self)->gm);
     cfx_module_unref(downcast(self)->gm);
     release(self);
@@ -128,7 +129,10 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
     cfx_error err;
     py_run run;
     PyObject *out = NULL;
-    struct py_walk *w = m->writes < 0 && find_writes(m) ? NULL : take_walk(m);
+    struct py_walk *w = (m->writes < 0 && find_writes(m)) ||
+                                py_state_collect(m)
+                            ? NULL
+                            : take_walk(m);
 
     if (!w)
         return NULL;
@@ -136,6 +140,8 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!py_inputs_bind(&in, m, args, kwargs, &kind)) {
         py_run_begin(&run, py_model_context(m));
         cfx_status st = cfx_interp_run(&w->it, in.value, in.n, &result, &err);
+        if (!st)
+            st = py_state_copy_results(m, &result, &err);
         if (py_run_end(&run, st) || st)
             py_fail(st, &err);
         else
@@ -212,68 +218,6 @@ static PyObject *copy(PyObject *self, PyObject *unused)
 
     (void)unused;
     return st ? py_fail(st, &err) : py_model_new_take(Py_TYPE(self), gm);
-}
-
-/* ---- State ---- */
-
-static int put_state(PyObject *dict, cfx_module *m, const cfx_state *s,
-                     const py_kind *kind)
-{
-    char path[1024];
-    size_t len = cfx_module_path(m, path, sizeof(path));
-    PyObject *key = PyUnicode_FromFormat("%s%s%s", path, len ? "." : "",
-                                         s->name);
-    PyObject *v = key ? py_tensor_export_take(cfx_tensor_ref(s->tensor), kind)
-                      : NULL;
-    int st = v ? PyDict_SetItem(dict, key, v) : -1;
-
-    Py_XDECREF(key);
-    Py_XDECREF(v);
-    return st;
-}
-
-static PyObject *state(PyObject *self, PyObject *unused)
-{
-    cfx_module *root = downcast(self)->gm;
-    PyObject *dict = PyDict_New();
-
-    (void)unused;
-    for (cfx_module *m = root; m && dict; m = cfx_module_next(m, root)) {
-        for (size_t i = 0; i < cfx_module_nstate(m) && dict; i++) {
-            const cfx_state *s = cfx_module_state_at(m, i);
-            if (s->tensor && put_state(dict, m, s, NULL))
-                Py_CLEAR(dict);
-        }
-    }
-    return dict;
-}
-
-/* Share a tensor as a parameter or buffer. */
-static PyObject *set_state(PyObject *self, PyObject *args)
-{
-    py_model *m = downcast(self);
-    const char *path, *name;
-    cfx_error err = {0};
-    cfx_tensor *t;
-    PyObject *o;
-
-    if (!PyArg_ParseTuple(args, "ssO", &path, &name, &o))
-        return NULL;
-    cfx_module *owner = cfx_module_at(m->gm, path);
-    if (!owner)
-        return PyErr_Format(PyExc_LookupError, "there is no module '%s'",
-                            path);
-    int found = py_tensor_import(&t, py_model_context(m), o, NULL, false);
-    if (!found)
-        PyErr_SetString(PyExc_TypeError, "a parameter has to be a tensor");
-    if (found <= 0)
-        return NULL;
-    cfx_status st = cfx_module_set(owner, name, t, &err);
-    cfx_tensor_unref(t);
-    drop_walks(m);
-    if (st)
-        return py_fail(st, &err);
-    Py_RETURN_NONE;
 }
 
 /* ---- What it is ---- */
@@ -353,7 +297,7 @@ static PyMethodDef methods[] = {
     {"_load", load, METH_VARARGS | METH_CLASS, NULL},
     {"_parse", parse, METH_VARARGS | METH_CLASS, NULL},
     {"_prepare", prepare, METH_NOARGS, NULL},
-    {"_set_state", set_state, METH_VARARGS, NULL},
+    {"_set_state", py_model_set_state, METH_VARARGS, NULL},
     {"_save", py_model_save, METH_VARARGS, NULL},
     {"_shapes", py_model_shapes, METH_VARARGS, NULL},
     {"_roofline", py_model_roofline, METH_VARARGS, NULL},
@@ -362,7 +306,7 @@ static PyMethodDef methods[] = {
     {"_quantize", py_model_quantize, METH_VARARGS, NULL},
     {"copy", copy, METH_NOARGS,
      "A copy of the model that shares its tensors."},
-    {"state", state, METH_NOARGS,
+    {"state", py_model_state, METH_NOARGS,
      "Parameters and buffers by name, as cfx.Tensors on the model's memory."},
     {0},
 };

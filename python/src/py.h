@@ -118,6 +118,9 @@ typedef struct py_model {
     PyObject_HEAD cfx_module *gm;
     struct py_walk *idle; /* interpreters that no thread uses */
     int writes; /* may the graph write to its inputs; -1: not known yet */
+    cfx_storage *
+        *state; /* of parameters and buffers; NULL: not collected yet */
+    size_t nstate;
 } py_model;
 
 extern PyTypeObject *py_model_type;
@@ -125,6 +128,18 @@ int py_model_init(PyObject *module);
 cfx_context *py_model_context(const py_model *m);
 /* A new model of the class. Takes the reference to gm, also on failure. */
 PyObject *py_model_new_take(PyTypeObject *cls, cfx_module *gm);
+/* Free the interpreters, whose graph or state has changed. */
+void py_model_drop_walks(py_model *m);
+
+/* ---- state.c ---- */
+
+PyObject *py_model_state(PyObject *self, PyObject *unused);
+PyObject *py_model_set_state(PyObject *self, PyObject *args);
+int py_state_collect(py_model *m);
+void py_state_forget(py_model *m);
+/* Replace results that lie in the memory of parameters or buffers by copies. */
+cfx_status py_state_copy_results(py_model *m, cfx_value *result,
+                                 cfx_error *err);
 
 /* ---- inputs.c ---- */
 
