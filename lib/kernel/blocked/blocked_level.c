@@ -255,7 +255,7 @@ CFX_FORCE_INLINE void two_steps(const cfx_blocked_type type,
 
 /* Strides of a step, as in a tile. */
 typedef struct strides {
-    int64_t x_pixel, w_block, ahead;
+    int64_t x_pixel, x_step, w_block, ahead;
 } strides;
 
 CFX_FORCE_INLINE void one_step(const cfx_blocked_type type, const int pixels,
@@ -293,20 +293,19 @@ CFX_FORCE_INLINE void one_step(const cfx_blocked_type type, const int pixels,
 /* n steps. Returns the weights after them. */
 CFX_FORCE_INLINE const float *run_steps(const cfx_blocked_type type,
                                         const int pixels, const int blocks,
+                                        const strides st,
                                         const cfx_blocked_tile *t, int64_t n,
                                         const float *x, const float *w,
                                         tile_sums s)
 {
-    const strides st = {t->x_pixel, t->w_block, t->ahead};
-
     for (; splits_steps(type, pixels) && t->split && n > 1; n -= 2) {
         two_steps(type, t, x, w, s);
-        x += 2 * t->x_step;
+        x += 2 * st.x_step;
         w += 2 * CFX_BLOCK;
     }
     for (; n > 0; n--) {
         one_step(type, pixels, blocks, st, x, w, s);
-        x += t->x_step;
+        x += st.x_step;
         w += CFX_BLOCK;
     }
     return w;
@@ -349,16 +348,23 @@ CFX_FORCE_INLINE void end_group(const cfx_blocked_type type, const int pixels,
     }
 }
 
-/* Are there one row and column in the window, of floats whose pixels, and whose weights,
- * lie side by side? */
+/* Do pixels of floats lie side by side, as mostly? Then their places are constants. */
+CFX_FORCE_INLINE bool are_neighbours(const cfx_blocked_type type,
+                                     const int pixels, const int blocks,
+                                     const cfx_blocked_tile *t)
+{
+    return VF > 1 && type == CFX_BLOCKED_FLOAT && pixels * blocks * BV > 4 &&
+           t->x_pixel == CFX_BLOCK && t->x_step == 1;
+}
+
+/* And is there one row and column in the window, whose weights lie side by side, too? */
 CFX_FORCE_INLINE bool is_pointwise(const cfx_blocked_type type,
                                    const int pixels, const int blocks,
                                    const cfx_blocked_tile *t)
 {
-    return VF > 1 && type == CFX_BLOCKED_FLOAT && pixels * blocks * BV > 4 &&
-           t->n[1] == 1 && t->n[2] == 1 && t->steps == CFX_BLOCK &&
-           t->w_at[0] == CFX_BLOCK * CFX_BLOCK && t->x_pixel == CFX_BLOCK &&
-           t->x_step == 1;
+    return are_neighbours(type, pixels, blocks, t) && t->n[1] == 1 &&
+           t->n[2] == 1 && t->steps == CFX_BLOCK &&
+           t->w_at[0] == CFX_BLOCK * CFX_BLOCK;
 }
 
 /* sum_tile where is_pointwise. Places of pixels are constants, and few instructions come
@@ -368,7 +374,7 @@ CFX_FORCE_INLINE void sum_planes(const int pixels, const int blocks,
 {
     const float *x = t->x, *w = t->w, *next = t->next;
     const int64_t plane = t->x_at[0], lines = t->next_lines;
-    const strides st = {CFX_BLOCK, t->w_block, t->ahead};
+    const strides st = {CFX_BLOCK, 1, t->w_block, t->ahead};
 
     for (int64_t i = t->n[0]; i > 0; i--) {
         int64_t n = i > 1 ? CFX_BLOCK : CFX_BLOCK - t->skip;
@@ -388,15 +394,16 @@ CFX_FORCE_INLINE void sum_planes(const int pixels, const int blocks,
 
 /* All sums of a tile; y: of all groups. */
 CFX_FORCE_INLINE void sum_tile(const cfx_blocked_type type, const int pixels,
-                               const int blocks, const cfx_blocked_tile *t,
-                               tile_sums s, vf (*y)[4 * BV])
+                               const int blocks, const strides st,
+                               const cfx_blocked_tile *t, tile_sums s,
+                               vf (*y)[4 * BV])
 {
     /* Pixels of the next plane are prefetched: planes lie too far apart for the
      * processor to do it by itself. It does for row-major images, whose pixels lie
      * side by side. Where a tile has one vector for each pixel, prefetching costs more
      * than it saves. */
     const bool fetches_x = blocks * BV > 1 && !is_grouped(type) &&
-                           t->x_pixel >= CFX_BLOCK / 2;
+                           st.x_pixel >= CFX_BLOCK / 2;
     const float *next = t->next;
 
     for (int64_t i = 0; i < t->n[0]; i++) {
@@ -411,9 +418,9 @@ CFX_FORCE_INLINE void sum_tile(const cfx_blocked_type type, const int pixels,
                     next += CFX_LINE / sizeof(float);
                 }
                 if (fetches_x && k == 0 && i + 1 < t->n[0])
-                    fetch_pixels(pixels, x + t->x_at[0], t->x_pixel);
-                w = run_steps(type, pixels, blocks, t, t->steps - skip, x, w,
-                              s);
+                    fetch_pixels(pixels, x + t->x_at[0], st.x_pixel);
+                w = run_steps(type, pixels, blocks, st, t, t->steps - skip, x,
+                              w, s);
                 if (is_grouped(type))
                     end_group(type, pixels, blocks, t, k, s, y);
                 w += skip * CFX_BLOCK;
@@ -440,8 +447,13 @@ CFX_FORCE_INLINE void tile(const cfx_blocked_type type, const int pixels,
     }
     if (is_pointwise(type, pixels, blocks, t))
         sum_planes(pixels, blocks, t, s);
+    else if (are_neighbours(type, pixels, blocks, t))
+        sum_tile(type, pixels, blocks,
+                 (strides){CFX_BLOCK, 1, t->w_block, t->ahead}, t, s, y);
     else
-        sum_tile(type, pixels, blocks, t, s, y);
+        sum_tile(type, pixels, blocks,
+                 (strides){t->x_pixel, t->x_step, t->w_block, t->ahead}, t, s,
+                 y);
     if (splits_steps(type, pixels)) {
         CFX_UNROLL
         for (int v = 0; v < BV; v++)
