@@ -17,7 +17,9 @@ typedef struct conv {
     bool rows; /* the input is row-major, with fewer channels than a block */
     bool depthwise; /* a filter for each channel */
     bool winograd;
-    int64_t merge; /* how many groups are merged to one of whole blocks */
+    int64_t merge; /* how many groups are merged to one of whole blocks; */
+    int64_t
+        groups; /* of all, with empty ones in the padding of the last block */
 } conv;
 
 static cfx_value setting(const conv *c, const char *name, int64_t init)
@@ -92,14 +94,23 @@ static bool find_conv(conv *c, cfx_node *n)
 /* The most groups that are merged: the zeros between them cost as much as weights. */
 enum { MOST_MERGED = 4 };
 
+/* Blocks that hold n channels. */
+static int64_t blocks_of(int64_t n)
+{
+    return (n + CFX_BLOCK - 1) / CFX_BLOCK;
+}
+
 /* The fewest groups, of `in` and `out` channels each, that together have whole blocks; 0:
- * too many. */
+ * too many. The padding of the last block may be a group without weights. */
 static int64_t groups_in_blocks(int64_t groups, int64_t in, int64_t out)
 {
-    for (int64_t m = 1; m <= MOST_MERGED && m <= groups; m++)
-        if (groups % m == 0 && m * in % CFX_BLOCK == 0 &&
-            m * out % CFX_BLOCK == 0)
+    for (int64_t m = 1; m <= MOST_MERGED && m <= groups; m++) {
+        int64_t all = (groups + m - 1) / m * m;
+        if (m * in % CFX_BLOCK == 0 && m * out % CFX_BLOCK == 0 &&
+            all * in == blocks_of(groups * in) * CFX_BLOCK &&
+            all * out == blocks_of(groups * out) * CFX_BLOCK)
             return m;
+    }
     return 0;
 }
 
@@ -169,6 +180,8 @@ static bool can_pack(conv *c)
     c->merge = c->depthwise ? groups
                : groups > 1 ? groups_in_blocks(groups, in, out / groups)
                             : 1;
+    c->groups = c->merge ? (groups + c->merge - 1) / c->merge * c->merge
+                         : groups;
     c->winograd = takes_winograd(c);
     if (!c->merge)
         cfx_pass_missed(
@@ -211,20 +224,24 @@ static bool is_written(const conv *c)
 static cfx_value merge_groups(cfx_scope *s, const conv *c)
 {
     const cfx_tensor *w = c->l.weight;
-    cfx_value m = cfx_int(c->merge), one = cfx_int(1);
-    cfx_value out = cfx_int(cfx_tensor_size(w, 0));
+    cfx_value m = cfx_int(c->merge), one = cfx_int(1), zero = cfx_int(0);
+    int64_t per = cfx_tensor_size(w, 0) / c->l.groups;
     cfx_value in = cfx_int(cfx_tensor_size(w, 1));
-    cfx_value per = cfx_int(out.u.i / c->l.groups);
     cfx_value kh = cfx_int(cfx_tensor_size(w, 2));
     cfx_value kw = cfx_int(cfx_tensor_size(w, 3));
     cfx_value y = cfx_value_of_tensor(c->l.weight);
     if (c->merge == 1)
         return y;
-    y = cfx_reshape(s, y, cfx_list(s, cfx_int(-1), m, per, one, in, kh, kw));
+    cfx_value empty = cfx_int((c->groups - c->l.groups) * per);
+    y = cfx_constant_pad_nd(
+        s, y, cfx_list(s, zero, zero, zero, zero, zero, zero, zero, empty));
+    y = cfx_reshape(
+        s, y, cfx_list(s, cfx_int(-1), m, cfx_int(per), one, in, kh, kw));
     cfx_value same = cfx_reshape(s, cfx_eye(s, m),
                                  cfx_list(s, one, m, one, m, one, one, one));
-    return cfx_reshape(s, cfx_mul(s, y, same),
-                       cfx_list(s, out, cfx_int(-1), kh, kw));
+    return cfx_reshape(
+        s, cfx_mul(s, y, same),
+        cfx_list(s, cfx_int(c->groups * per), cfx_int(-1), kh, kw));
 }
 
 /* The packed weight of blocked_conv2d. */
@@ -293,7 +310,7 @@ static cfx_value build_conv(cfx_scope *s, const cfx_node *n, void *user)
 {
     conv *c = user;
     cfx_value x = blocked_input(s, c);
-    int64_t groups = c->l.groups / c->merge;
+    int64_t groups = c->groups / c->merge;
     cfx_value bias = c->bias ? cfx_value_of_node(c->bias) : CFX_NOTHING;
     cfx_value w = cfx_value_of_node(c->weight);
     cfx_value padding = cfx_block__pair_of(s, c->padding);
