@@ -477,24 +477,31 @@ static void run_units(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Short rows without gaps, one after the other: units begin..end at once. */
+/* Short rows, one after the other: units begin..end at once. Those of another type than
+ * the loops read lie without gaps. */
 static void run_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
+    _Alignas(64) char buffer[BUFFER * sizeof(double)];
     const job *j = arg;
     const cfx_operand *y = &j->it->op[0], *x = &j->it->op[1];
     int axis = j->nkept ? j->kept[0] : 0;
     int64_t sx = j->nkept ? x->stride[axis] : 0;
     int64_t sy = j->nkept ? y->stride[axis] : 0;
-    size_t ysize = cfx_dtype_size(y->dtype);
+    size_t ysize = cfx_dtype_size(y->dtype), xsize = cfx_dtype_size(x->dtype);
+    bool same = x->dtype == j->type;
+    int64_t most = same ? LANES
+                        : cfx_min64(BUFFER / cfx_max64(j->rows, 1), LANES);
 
     (void)worker;
-    for (; begin < end; begin += LANES) {
-        int64_t n = cfx_min64(end - begin, LANES);
+    for (; begin < end; begin += most) {
+        int64_t n = cfx_min64(end - begin, most);
+        const char *from = x->data + begin * sx * (int64_t)xsize;
         wide result[LANES];
 
-        j->kernels->rows[j->wide][j->acc](
-            result, x->data + begin * sx * (int64_t)j->size, sx, n, j->rows,
-            j->param);
+        if (!same)
+            j->load(buffer, 1, from, 1, n * j->rows);
+        j->kernels->rows[j->wide][j->acc](result, same ? from : buffer, sx, n,
+                                          j->rows, j->param);
         for (int64_t i = 0; i < n; i++)
             result[i] = finish_lane(j, j->rows, result[i], result[i]);
         j->store(y->data + begin * sy * (int64_t)ysize, sy, result, 1, n);
@@ -543,15 +550,19 @@ static void merge_pieces(const job *j)
 
 /* ---- The plan ---- */
 
-/* Rows of few neighbours, all kept by one axis. */
+/* Rows of few neighbours, all kept by one axis; of another type than the loops read also
+ * without gaps, and several in a buffer. */
 static bool are_short_rows(const job *j)
 {
     const cfx_iter *it = j->it;
+    bool same = it->op[1].dtype == j->type;
+    bool gaps = it->rank == 2 && it->op[1].stride[1] != it->shape[0];
 
     return j->kind == SIMPLE && it->rank >= 1 && it->rank <= 2 &&
            it->op[0].stride[0] == 0 && it->op[1].stride[0] == 1 &&
            (it->rank == 1 || it->op[0].stride[1] != 0) &&
-           it->shape[0] <= SHORT_SUM && it->op[1].dtype == j->type;
+           it->shape[0] <= (same ? SHORT_SUM : BUFFER / FEW_UNITS) &&
+           (same || !gaps);
 }
 
 /* Choose the axis of the lanes: the innermost if it is kept; else, if its rows

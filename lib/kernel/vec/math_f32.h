@@ -588,6 +588,17 @@ CFX_INLINE float logit_half_f32(float x, float eps, float to_f16)
 }
 
 /* The neighbour of x on the side of y. */
+CFX_INLINE float nextafter_f32(float x, float y)
+{
+    uint32_t up = (x < y) == (x > 0) ? 1 : -1u;
+    uint32_t least = (bits_f32(y) & 0x80000000) | 1;
+    float next = float_of_bits(x == 0 ? least : bits_f32(x) + up);
+
+    next = x == y ? y : next;
+    return x != x || y != y ? x + y : next;
+}
+
+/* The neighbour of x on the side of y, in a type of half the width. */
 CFX_INLINE float next_half_f32(float x, float y, float to_f16)
 {
     uint32_t bits = to_f16 != 0 ? cfx_float_to_half(x)
@@ -615,7 +626,6 @@ CFX_INLINE float gelu_inner_f32(float x)
 
 /* clang-format off */
 CFX_INLINE float lgamma_f32(float x) { return lgammaf(x); }
-CFX_INLINE float nextafter_f32(float x, float y) { return nextafterf(x, y); }
 /* clang-format on */
 
 /* x = mantissa 2^exponent; what is not finite has an exponent of 0. */
