@@ -9,7 +9,7 @@ PYTHON_SOURCES = %reldir%/src/py.h %reldir%/src/exchange.h \
 	%reldir%/src/state.c \
 	%reldir%/src/interp.h %reldir%/src/interp.c \
 	%reldir%/src/transformer.c %reldir%/src/torch_call.c \
-	%reldir%/src/report.c %reldir%/src/rewrite.c
+	%reldir%/src/guard.c %reldir%/src/report.c %reldir%/src/rewrite.c
 PYTHON_MODULES = %reldir%/cfx/__init__.py %reldir%/cfx/__main__.py \
 	%reldir%/cfx/_values.py %reldir%/cfx/model.py \
 	%reldir%/cfx/capture.py %reldir%/cfx/export.py \

@@ -251,6 +251,15 @@ class Graph:
         return plain.optimize(*(shape_of(v, str) for v in self.vals),
                               bfloat16=self.options.get("bfloat16", False))
 
+    def is_packed(self, model):
+        """Of each parameter: may `model` have other numbers made of it?  Not if
+        its only reader still reads its memory."""
+        state = model.state()
+        for i, t in self.static.items():
+            own = state.get(f"p{i}")
+            yield not (own is not None and len(self.nodes[i].users) == 1
+                       and own.torch().data_ptr() == t.data_ptr())
+
 
 # ------------------------------------------------------------- decomposition
 

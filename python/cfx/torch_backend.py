@@ -10,10 +10,13 @@ import warnings
 import torch
 from functorch.compile import make_boxed_func
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch._aot_autograd.schemas import OutputType
 from torch._guards import TracingContext
-from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
+from torch._subclasses.functional_tensor import FunctionalTensor
 
 from cfx import Error
+from cfx._cfx import _Guard
 from cfx.aten import Unsupported, build
 
 
@@ -30,29 +33,38 @@ def _say(text, options):
         warnings.warn(f"cfx: {text}", FallbackWarning, stacklevel=2)
 
 
-def _version(t):
-    """Changes whenever other numbers are in a tensor, or it is another one."""
-    return (t.data_ptr(), -1 if t.is_inference() else t._version)
-
-
-class Compiled:
+class Compiled(_Guard):
     """Runs a graph, optimized again when its parameters have changed."""
 
+    def __new__(cls, graph):
+        return super().__new__(cls)
+
     def __init__(self, graph):
+        super().__init__(tuple(graph.static), tuple(graph.places), self._renew)
         self.graph = graph
-        self._optimize(graph.plain)
+        self._use(graph.plain)
 
-    def _optimize(self, plain):
-        self.versions = [_version(t) for t in self.graph.static.values()]
-        self.model = self.graph.optimize(plain)
-
-    def __call__(self, *args):
-        graph = self.graph
+    def _use(self, plain):
         with torch.no_grad():
-            if [_version(args[i]) for i in graph.static] != self.versions:
-                graph.static = {i: args[i] for i in graph.static}
-                self._optimize(graph.parse())
-            return self.model(*[args[i] for i in graph.places])
+            graph = self.graph
+            model = graph.optimize(plain)
+            self._set(model, tuple(graph.static.values()),
+                      tuple(graph.is_packed(model)))
+
+    def _renew(self, args):
+        self.graph.static = {i: args[i] for i in self.graph.static}
+        self._use(self.graph.parse())
+
+    def boxed(self):
+        """As AOTAutograd calls it: with a list, which it may empty."""
+        def run(args):
+            out = self.call(*args)
+            args.clear()
+            return out
+        run._boxed_call = True
+        # Autocast, which the wrapper turns off, would reach PyTorch's calls.
+        run.direct = None if self.graph.in_torch else self.call
+        return run
 
 
 def _report(graph, options):
@@ -75,6 +87,28 @@ def graph_of(aot, inputs, static, options):
         return build(aot, inputs, static, options)
 
 
+def _is_direct(meta, inputs, example_inputs, static):
+    """Does AOTAutograd's wrapper only pass arguments and results on?
+
+    It writes back what the graph changes, makes results that are views of inputs or
+    of each other, marks extents of results as symbols, and turns gradients off.
+    """
+    return (meta is not None and len(inputs) == len(example_inputs)
+            and not meta.mutated_inp_runtime_indices and not meta.tokens
+            and not meta.is_rng_op_functionalized
+            and not meta.num_intermediate_bases
+            and all(type(t) in (torch.Tensor, torch.nn.Parameter,
+                                torch.nn.Buffer, FakeTensor)
+                    and (i in static or not t.requires_grad)
+                    for i, t in enumerate(example_inputs)
+                    if isinstance(t, torch.Tensor))
+            and all(o.raw_type is FunctionalTensor and not o.dynamic_dims
+                    and not o.requires_grad
+                    and o.output_type in (OutputType.non_alias,
+                                          OutputType.unsafe_view_alias)
+                    for o in meta.output_info))
+
+
 def compiler_of(compile, options):
     """A compiler for Dynamo: compile(aot, inputs, static, options) makes a boxed
     function of a graph without gradients."""
@@ -89,14 +123,21 @@ def compiler_of(compile, options):
             static = {i: example_inputs[i] for i in places
                       if isinstance(example_inputs[i], torch.Tensor)
                       and not example_inputs[i].is_inference()}
-            return compile(aot, inputs, static, options)
+            function = compile(aot, inputs, static, options)
+            if context and _is_direct(context.fw_metadata, inputs,
+                                      example_inputs, static):
+                direct.append(getattr(function, "direct", None))
+            return function
 
         def train(aot, inputs):
             return _fall_back(aot, "gradients are computed by PyTorch", options)
 
-        return aot_autograd(fw_compiler=train,
-                            bw_compiler=lambda g, _: make_boxed_func(g.forward),
-                            inference_compiler=infer)(gm, example_inputs)
+        direct = []
+        wrapped = aot_autograd(
+            fw_compiler=train,
+            bw_compiler=lambda g, _: make_boxed_func(g.forward),
+            inference_compiler=infer)(gm, example_inputs)
+        return direct[0] if len(direct) == 1 and direct[0] else wrapped
 
     return compiler
 
@@ -109,7 +150,7 @@ def _compile(aot, inputs, static, options):
     except (Unsupported, TypeError, Error) as error:
         return _fall_back(aot, error, options)
     _report(graph, options)
-    return make_boxed_func(compiled)
+    return compiled.boxed()
 
 
 def backend(gm, example_inputs, *, options=None, mode=None):

@@ -116,6 +116,16 @@ static PyObject **match_all(size_t *n, const py_model *m, PyObject *args,
 
 /* ---- Values ---- */
 
+int py_inputs_bind_places(py_inputs *in, py_model *m, PyObject *const *args,
+                          const Py_ssize_t *place, Py_ssize_t n, py_kind *kind)
+{
+    memset(in, 0, sizeof(*in));
+    int st = reserve(in, (size_t)n);
+    for (Py_ssize_t i = 0; i < n && !st; i++)
+        st = put(in, m, (size_t)i, args[place[i]], kind);
+    return st;
+}
+
 int py_inputs_bind(py_inputs *in, py_model *m, PyObject *args,
                    PyObject *kwargs, py_kind *kind)
 {

@@ -120,9 +120,24 @@ static PyObject *prepare(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
+/* The arguments of a call: those at some places of an array, or a tuple and dict. */
+struct given {
+    PyObject *const *args;
+    const Py_ssize_t *place;
+    Py_ssize_t n;
+    PyObject *tuple, *kwargs;
+};
+
+static int bind(py_inputs *in, py_model *m, const struct given *g,
+                py_kind *kind)
 {
-    py_model *m = downcast(self);
+    return g->tuple
+               ? py_inputs_bind(in, m, g->tuple, g->kwargs, kind)
+               : py_inputs_bind_places(in, m, g->args, g->place, g->n, kind);
+}
+
+static PyObject *run(py_model *m, const struct given *g)
+{
     py_kind kind = {0};
     py_inputs in = {0};
     cfx_value result = CFX_NOTHING;
@@ -137,7 +152,7 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!w)
         return NULL;
     cfx_error_clear(&err);
-    if (!py_inputs_bind(&in, m, args, kwargs, &kind)) {
+    if ((g->tuple || !py_torch_kind(&kind)) && !bind(&in, m, g, &kind)) {
         py_run_begin(&run, py_model_context(m));
         cfx_status st = cfx_interp_run(&w->it, in.value, in.n, &result, &err);
         if (!st)
@@ -153,6 +168,18 @@ static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
     py_inputs_release(&in);
     py_kind_clear(&kind);
     return out;
+}
+
+static PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    return run(downcast(self),
+               &(struct given){.tuple = args, .kwargs = kwargs});
+}
+
+PyObject *py_model_run(py_model *m, PyObject *const *args,
+                       const Py_ssize_t *place, Py_ssize_t n)
+{
+    return run(m, &(struct given){.args = args, .place = place, .n = n});
 }
 
 /* ---- Loading ---- */

@@ -67,7 +67,7 @@ PyMODINIT_FUNC PyInit__cfx(void)
         return NULL;
     if (py_errors_init(m) || py_contexts_init() || py_tensor_init(m) ||
         py_graph_init(m) || py_report_init(m) || py_model_init(m) ||
-        py_interp_init(m) || py_transformer_init(m) ||
+        py_guard_init(m) || py_interp_init(m) || py_transformer_init(m) ||
         PyModule_AddStringConstant(m, "__version__", cfx_version()))
         Py_CLEAR(m);
     return m;

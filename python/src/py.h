@@ -78,6 +78,10 @@ int py_tensor_import(cfx_tensor **out, cfx_context *ctx, PyObject *o,
 /* A tensor as an object of a kind (NULL: cfx.Tensor). Takes the reference. */
 PyObject *py_tensor_export_take(cfx_tensor *t, const py_kind *kind);
 void py_kind_clear(py_kind *kind);
+/* Set the kind to PyTorch's tensors, unless it is set; and the address of such a
+ * tensor's memory, NULL if it has none. */
+int py_torch_kind(py_kind *kind);
+void *py_torch_data(const py_kind *kind, PyObject *o);
 
 /* ---- value.c ---- */
 
@@ -128,6 +132,9 @@ int py_model_init(PyObject *module);
 cfx_context *py_model_context(const py_model *m);
 /* A new model of the class. Takes the reference to gm, also on failure. */
 PyObject *py_model_new_take(PyTypeObject *cls, cfx_module *gm);
+/* Call a model with PyTorch's arguments at n places of an array. */
+PyObject *py_model_run(py_model *m, PyObject *const *args,
+                       const Py_ssize_t *place, Py_ssize_t n);
 /* Free the interpreters, whose graph or state has changed. */
 void py_model_drop_walks(py_model *m);
 
@@ -140,6 +147,10 @@ void py_state_forget(py_model *m);
 /* Replace results that lie in the memory of parameters or buffers by copies. */
 cfx_status py_state_copy_results(py_model *m, cfx_value *result,
                                  cfx_error *err);
+
+/* ---- guard.c ---- */
+
+int py_guard_init(PyObject *module);
 
 /* ---- inputs.c ---- */
 
@@ -154,6 +165,10 @@ typedef struct py_inputs {
 /* Import the arguments of a call of a model. Release the inputs, also on failure. */
 int py_inputs_bind(py_inputs *in, py_model *m, PyObject *args,
                    PyObject *kwargs, py_kind *kind);
+/* Likewise, of the arguments at some places of an array. */
+int py_inputs_bind_places(py_inputs *in, py_model *m, PyObject *const *args,
+                          const Py_ssize_t *place, Py_ssize_t n,
+                          py_kind *kind);
 /* The types and shapes of arguments, which may be text such as "f32[N, 3]". Those
  * that are not given are as the model declares them. */
 int py_inputs_shapes(py_inputs *in, py_model *m, PyObject *args,

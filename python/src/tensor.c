@@ -416,6 +416,42 @@ int py_tensor_import(cfx_tensor **out, cfx_context *ctx, PyObject *o,
     return done;
 }
 
+int py_torch_kind(py_kind *kind)
+{
+    static py_kind torch;
+
+    if (!torch.api && !torch.from) {
+        PyObject *values = PyImport_ImportModule("cfx._values");
+        PyObject *example = values ? PyObject_CallMethod(values,
+                                                         "torch_tensor", NULL)
+                                   : NULL;
+        const struct known_type *found = example ? known_of(example) : NULL;
+        if (found)
+            set_kind(&torch, &found->kind);
+        Py_XDECREF(example);
+        Py_XDECREF(values);
+        if (!found)
+            return -1;
+    }
+    set_kind(kind, &torch);
+    return 0;
+}
+
+void *py_torch_data(const py_kind *kind, PyObject *o)
+{
+    DLTensor d;
+
+    if (kind->api && !kind->api->dltensor_from_py_object_no_sync(o, &d))
+        return (char *)d.data + d.byte_offset;
+    PyErr_Clear();
+    PyObject *v = PyObject_CallMethod(o, "data_ptr", NULL);
+    void *data = v ? PyLong_AsVoidPtr(v) : NULL;
+
+    Py_XDECREF(v);
+    PyErr_Clear();
+    return data;
+}
+
 /* ---- Out ---- */
 
 static PyObject *export_exchange(const cfx_tensor *t,

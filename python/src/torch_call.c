@@ -105,16 +105,9 @@ static int find_torch(void)
     if (call_function)
         return 0;
     PyObject *values = PyImport_ImportModule("cfx._values");
-    PyObject *example = values
-                            ? PyObject_CallMethod(values, "torch_tensor", NULL)
-                            : NULL;
-    cfx_context *ctx = example ? py_context(0) : NULL;
-    cfx_tensor *t = NULL;
 
-    if (ctx && py_tensor_import(&t, ctx, example, &torch_kind, false) > 0)
+    if (values && !py_torch_kind(&torch_kind))
         call_function = PyObject_GetAttrString(values, "call_torch");
-    cfx_tensor_unref(t);
-    Py_XDECREF(example);
     Py_XDECREF(values);
     return call_function ? 0 : -1;
 }

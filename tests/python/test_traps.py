@@ -217,6 +217,27 @@ class Weights(Case):
         for _ in range(2):
             self.assertEqual((fa(x)[0], fb(x)[0]), (2, 5))
 
+    def test_a_parameter_with_two_readers(self):
+        w = nn.Parameter(torch.randn(4, 4))
+        f = compiled(lambda x: (x @ w, x + w.exp(), F.linear(x, w.t())))
+        x = torch.randn(4, 4)
+        for _ in range(3):
+            torch.testing.assert_close(f(x), (x @ w, x + w.exp(), x @ w))
+            w.add_(1)
+
+    def test_weights_that_are_not_contiguous_or_share_memory(self):
+        both = torch.randn(8, 4)
+        a, b = nn.Linear(4, 4), nn.Linear(4, 4)
+        a.weight = nn.Parameter(both[:4].t())
+        b.weight = nn.Parameter(both[2:6])
+        f = compiled(lambda x: b(torch.relu(a(x))))
+        x = torch.randn(2, 4)
+        for _ in range(2):
+            torch.testing.assert_close(f(x), b(torch.relu(a(x))))
+            a.weight.mul_(2)
+            torch.testing.assert_close(f(x), b(torch.relu(a(x))))
+            b.weight.add_(1)
+
     def test_a_copy_has_weights_of_its_own(self):
         f = compiled(net())
         x = torch.randn(2, 4)
@@ -309,6 +330,14 @@ class Control(Case):
                 m, p, (x,)))(state)
         self.same(f, torch.randn(2, 4))
 
+    def test_no_tensor_among_the_arguments(self):
+        w = nn.Parameter(torch.ones(3))
+        self.same(lambda n: (torch.arange(n) * 2, torch.ones(2, n) + 1), 3)
+        self.same(lambda n: w * n + 1, 3)
+        f = compiled(lambda n: torch.arange(n) * 2, dynamic=True)
+        for n in 2, 3, 5:
+            self.assertEqual(f(n).tolist(), [2 * i for i in range(n)])
+
     def test_hooks_of_modules(self):
         m = net()
         m[0].register_forward_hook(lambda m, args, out: out * 2)
@@ -362,6 +391,15 @@ class Control(Case):
             with torch.autocast("cpu", torch.bfloat16, enabled=on):
                 self.assertEqual(f(x).dtype,
                                  torch.bfloat16 if on else torch.float32)
+
+    def test_an_argument_with_gradients_and_a_result_without(self):
+        x = torch.randn(3, requires_grad=True)
+        with torch.enable_grad():
+            for f in (lambda x: x > 0, lambda x: x.detach() * 2,
+                      lambda x: (x.argmax(), x.detach().view(3, 1) + 1)):
+                g = compiled(f, {"fallback": "silent"})
+                for _ in range(2):
+                    torch.testing.assert_close(g(x), f(x))
 
     def test_gradients_after_and_between_inference(self):
         m = net()
