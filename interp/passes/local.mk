@@ -36,7 +36,8 @@ libcfx_all_la_SOURCES += %reldir%/lower/lowering.c %reldir%/lower/lowering.h \
 	%reldir%/lower/image_rows.c \
 	%reldir%/lower/block_channels.c %reldir%/lower/block_channels.h \
 	%reldir%/lower/block_cat.c %reldir%/lower/block_conv.c \
-	%reldir%/lower/block_norm.c %reldir%/lower/block_pointwise.c \
+	%reldir%/lower/block_norm.c %reldir%/lower/block_part.c \
+	%reldir%/lower/block_pointwise.c \
 	%reldir%/lower/block_pool.c
 
 # Fusion.

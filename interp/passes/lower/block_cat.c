@@ -23,14 +23,51 @@ typedef struct parts {
     const cfx_seq *list;
 } parts;
 
+/* The blocks of a blocked image whose value another node has row-major; 0: none has. */
+static int64_t blocks_of(const cfx_node *image)
+{
+    for (const cfx_use *u = image->first_user; u; u = u->next)
+        if (cfx_lower__form(u->user) == image)
+            return (u->user->args[1].u.i + CFX_BLOCK - 1) / CFX_BLOCK;
+    return 0;
+}
+
+/* How many of the images from item i on are all blocks of one image, as cfx_block__part
+ * names them, in their order: *whole. 0: they are not. */
+static size_t count_parts(const cfx_seq *all, size_t i, cfx_node **whole)
+{
+    int64_t blocks = 0;
+    *whole = NULL;
+    for (size_t n = 0; i + n < all->len; n++) {
+        const cfx_node *x = all->item[i + n].u.node;
+        cfx_node *of = cfx_node_is(x, "narrow") ? cfx_node__arg(x, 0) : NULL;
+        if (!of || (*whole && of != *whole) || x->nargs != 4 ||
+            x->args[2].u.i != blocks)
+            return 0;
+        *whole = of;
+        blocks += x->args[3].u.i;
+        if (blocks == blocks_of(of))
+            return n + 1;
+    }
+    return 0;
+}
+
 static cfx_value build_cat(cfx_scope *s, const cfx_node *n, void *user)
 {
     const parts *c = user;
     cfx_value all = cfx_list_of(s, CFX_LIST, c->list->len, c->list->item);
+    uint32_t len = 0;
     if (cfx_scope_failed(s))
         return all;
     for (size_t i = 0; i < c->list->len; i++)
         all.u.seq->item[i] = cfx_value_of_node(part(c->b, c->list, i));
+    for (size_t i = 0, count; i < c->list->len; i += count ? count : 1) {
+        cfx_node *whole;
+        count = count_parts(all.u.seq, i, &whole);
+        all.u.seq->item[len++] = count ? cfx_value_of_node(whole)
+                                       : all.u.seq->item[i];
+    }
+    all = cfx_list_of(s, CFX_LIST, len, all.u.seq->item);
     return cfx_from_blocked(s, cfx_cat(s, all, cfx_int(1)),
                             cfx_int(cfx_lower__channels(n)));
 }

@@ -193,7 +193,7 @@ static cfx_status drop_unread(cfx_pass_call *p)
 static cfx_block_rule *const rules[] = {
     cfx_block__conv,       cfx_block__norm, cfx_block__pair,
     cfx_block__window,     cfx_block__mean, cfx_block__flatten,
-    cfx_block__activation, cfx_block__cat,
+    cfx_block__activation, cfx_block__cat,  cfx_block__part,
 };
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
 

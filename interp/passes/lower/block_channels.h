@@ -16,6 +16,7 @@ cfx_block_rule cfx_block__conv, cfx_block__norm;
 cfx_block_rule cfx_block__pair, cfx_block__activation;
 cfx_block_rule cfx_block__window, cfx_block__mean, cfx_block__flatten;
 cfx_block_rule cfx_block__cat;
+cfx_block_rule cfx_block__part;
 
 /* ---- Facts about nodes ---- */
 
