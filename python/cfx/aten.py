@@ -246,10 +246,27 @@ class Graph:
         program.result(self.gm.graph.output_node().args[0])
         return program.model(threads=self.options.get("threads", 0))
 
+    def _reshape_views(self):
+        """Let views copy where they must: PyTorch checked them for its strides.
+        False if there are none."""
+        views = [n for n in self.calls if n.target is torch.ops.aten.view.default
+                 and n not in self.in_torch]
+        for node in views:
+            node.target = torch.ops.aten.reshape.default
+        return bool(views)
+
     def optimize(self, plain):
         """The model that runs."""
-        return plain.optimize(*(shape_of(v, str) for v in self.vals),
-                              bfloat16=self.options.get("bfloat16", False))
+        def optimized(model):
+            return model.optimize(*(shape_of(v, str) for v in self.vals),
+                                  bfloat16=self.options.get("bfloat16", False))
+        try:
+            return optimized(plain)
+        except Error:
+            # Fused operators may have other strides than what they replace.
+            if not self._reshape_views():
+                raise
+        return optimized(self.parse())
 
     def is_packed(self, model):
         """Of each parameter: may `model` have other numbers made of it?  Not if

@@ -338,6 +338,19 @@ class Control(Case):
         for n in 2, 3, 5:
             self.assertEqual(f(n).tolist(), [2 * i for i in range(n)])
 
+    def test_views_of_what_the_optimizer_lays_out_anew(self):
+        w = nn.Parameter(torch.randn(3, 32, 32))
+        scale = nn.Parameter(torch.randn(8))
+
+        def heads(x, w):
+            y = (x @ w).view(2, 7, 4, 8).transpose(1, 2)
+            return y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-6) * scale
+
+        def f(x):
+            y = F.scaled_dot_product_attention(*(heads(x, v) for v in w))
+            return y.transpose(1, 2).view(2, 7, -1) * 2
+        self.same(f, torch.randn(2, 7, 32))
+
     def test_hooks_of_modules(self):
         m = net()
         m[0].register_forward_hook(lambda m, args, out: out * 2)
