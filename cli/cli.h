@@ -42,6 +42,9 @@ typedef struct cli {
     cfx_outfile file; /* of `out`, with -o */
     void **plugin;    /* handles of loaded plugins */
     int nplugins;
+    bool silent; /* another rank prints the error */
+    char **text; /* made for the command line, freed at the end */
+    int ntexts;
 } cli;
 
 /* The word to be completed: complete.c. */
@@ -70,6 +73,8 @@ typedef struct cli_command {
 
 extern const cli_option cli_global_options[];
 
+/* Begin each further line on stderr with this text after "cfx: ". */
+void cli_begin_lines(const char *text);
 /* Print "cfx: TEXT" on stderr, as one line even if TEXT has newlines. */
 void cli_print_line(const char *text);
 /* Print an error in this form; returns CLI_FAILED. */
@@ -114,6 +119,9 @@ int cli_open(cli *c);
  * Returns the exit status, which differs from `status` after a signal or if the
  * output could not be written. */
 int cli_close(cli *c, int status);
+
+/* Load a plugin into c->ctx. */
+cfx_status cli_add_plugin(cli *c, const char *path, cfx_error *err);
 
 /* Write what is left of stdout. Fails with CFX_EIO; does not return if stdout is
  * a pipe that nobody reads. */

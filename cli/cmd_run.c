@@ -4,14 +4,17 @@
 #include <cfx/check_finite.h>
 #include <cfx/memory_plan.h>
 #include <cfx/ops.h>
+#include <cfx/schedule.h>
 #include <cfx/trace.h>
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli.h"
+#include "comm.h"
 #include "expect.h"
 #include "output.h"
 #include "progress.h"
@@ -25,6 +28,7 @@ struct run_options {
     cli_seed seed;
     bool json, softmax, trace, check_finite, arena, strict_devices;
     cli_optimizing how;
+    cli_comm_options comm;
 };
 
 static const cli_option options[] = {
@@ -79,6 +83,7 @@ static const cli_option options[] = {
     {CLI_COUNT, 0, "warmup", "N",
      "with --repeat: run N times before (default: 1)",
      offsetof(struct run_options, warmup)},
+    CLI_COMM_OPTIONS(struct run_options, comm),
     {0},
 };
 
@@ -478,6 +483,19 @@ static cfx_status finish(cli *c, const struct run_options *o,
     return st;
 }
 
+/* All ranks agree what they will exchange. If they do not, all have the same
+ * error: rank 0 prints it and ends the job, the others wait for that end. */
+static cfx_status agree(cli *c, cfx_module *gm, const cli_inputs *in,
+                        cfx_error *err)
+{
+    cfx_status st = cfx_schedule_agree(gm, in->value, in->n, err);
+
+    c->silent = st == CFX_EGRAPH && cli_comm_rank(c);
+    for (int i = 0; c->silent && i < 50 && !cli_signalled(); i++)
+        usleep(100000);
+    return st;
+}
+
 static cfx_status run_model(cli *c, const struct run_options *o,
                             cfx_module *gm, const char *path, cfx_error *err)
 {
@@ -490,6 +508,8 @@ static cfx_status run_model(cli *c, const struct run_options *o,
                                     o->seed.value, err);
     if (!st && o->how.optimize)
         st = cli_optimize(gm, &in, &o->how, NULL, NULL, err);
+    if (!st)
+        st = agree(c, gm, &in, err);
     if (st) {
         cfx_fail_at(err, "%s", path);
         cli_inputs_release(&in);
@@ -542,11 +562,47 @@ static int check_printing(const cli *c, const struct run_options *o)
     return CLI_OK;
 }
 
+/* Put the rank in place of {rank} in names of files. Ranks other than 0 write
+ * only what has their rank in its name. */
+static cfx_status name_files(struct run_options *o, cli *c, cfx_error *err)
+{
+    const bool all = !cli_comm_rank(c);
+    int n = 0;
+
+    if (o->directory && !all && !strstr(o->directory, "{rank}"))
+        o->directory = NULL;
+    cfx_status st = cli_comm_list(c, &o->inputs, err);
+    if (!st)
+        st = cli_comm_text(c, &o->directory, err);
+    for (int i = 0; i < o->saves.n; i++)
+        if (all || strstr(o->saves.item[i], "{rank}"))
+            o->saves.item[n++] = o->saves.item[i];
+    o->saves.n = n;
+    return st ? st : cli_comm_list(c, &o->saves, err);
+}
+
+static cfx_status run_rank(cli *c, struct run_options *o, const char *path,
+                           cfx_error *err)
+{
+    cfx_module *gm = NULL;
+    cfx_status st = cli_comm_open(c, &o->comm, err);
+
+    if (!st && o->comm.name)
+        st = name_files(o, c, err);
+    if (!st && o->comm.name)
+        st = cli_comm_text(c, &path, err);
+    if (!st)
+        st = cli_load_for(c, &gm, path, &o->inputs, true, o->seed.value, err);
+    if (!st)
+        st = run_model(c, o, gm, path, err);
+    cfx_module_unref(gm);
+    return st;
+}
+
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
-    const struct run_options *o = opts;
+    struct run_options own = *(const struct run_options *)opts, *o = &own;
     cfx_error err = {0};
-    cfx_module *gm = NULL;
 
     (void)nargs;
     if (o->trace && o->check_finite)
@@ -554,12 +610,10 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     if (cli_check_optimizing(c, &o->how) || check_printing(c, o))
         return CLI_USAGE;
     cfx_context_set_strict_devices(c->ctx, o->strict_devices);
-    cfx_status st = cli_load_for(c, &gm, args[0], &o->inputs, true,
-                                 o->seed.value, &err);
-    if (!st)
-        st = run_model(c, o, gm, args[0], &err);
-    cfx_module_unref(gm);
-    return st ? cli_fail(&err) : CLI_OK;
+    if (!o->comm.name && (o->comm.groups.n || o->comm.timeout > 0))
+        return cli_usage(c, "--group and --comm-timeout go with --comm");
+    cfx_status st = run_rank(c, o, args[0], &err);
+    return !st ? CLI_OK : c->silent ? CLI_FAILED : cli_fail(&err);
 }
 
 const cli_command cli_command_run = {

@@ -7,6 +7,7 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/signals.c \
     %reldir%/input.c %reldir%/missing_input.c %reldir%/output.c %reldir%/output.h \
     %reldir%/output_json.c %reldir%/expect.c %reldir%/expect.h \
+    %reldir%/comm.c %reldir%/comm.h \
     %reldir%/cmd_run.c %reldir%/cmd_info.c %reldir%/cmd_print.c %reldir%/cmd_ops.c \
     %reldir%/ops_table.c %reldir%/ops_table.h \
     %reldir%/cmd_diff.c %reldir%/cmd_convert.c \
@@ -21,12 +22,13 @@ else
 cfx_SOURCES += %reldir%/progress_none.c
 endif
 # The types in which tests compare operators, for cfx ops --table.
-%reldir%/ops_table.$(OBJEXT): %reldir%/tested.def
+%reldir%/cfx-ops_table.$(OBJEXT): %reldir%/tested.def
 nodist_cfx_SOURCES = %reldir%/tested.def
 BUILT_SOURCES += %reldir%/tested.def
 CLEANFILES += %reldir%/tested.def
 %reldir%/tested.def: $(srcdir)/tests/golden/tested.def
 	$(AM_V_GEN)$(MKDIR_P) %reldir% && cp $(srcdir)/tests/golden/tested.def $@
+cfx_CPPFLAGS = $(AM_CPPFLAGS) -DCFX_PLUGIN_DIR='"$(plugindir)"'
 cfx_LDADD = libcfx.la $(JANSSON_LIBS)
 # Where there is no shared library, plugins use the program's copy.
 cfx_LDFLAGS = $(AM_LDFLAGS)

@@ -61,13 +61,20 @@ const cli_option cli_global_options[] = {
 
 /* ---- Messages ---- */
 
+static char line_begin[320];
+
+void cli_begin_lines(const char *text)
+{
+    snprintf(line_begin, sizeof(line_begin), "%s", text);
+}
+
 void cli_print_line(const char *text)
 {
     cfx_error line = {0};
 
     /* The text of an error is one line, with controls escaped. */
     cfx_fail(&line, CFX_EUSER, "%s", text);
-    fprintf(stderr, "cfx: %s\n", line.text);
+    fprintf(stderr, "cfx: %s%s\n", line_begin, line.text);
 }
 
 /* Return the option that would help. */

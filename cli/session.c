@@ -4,6 +4,8 @@
 #define _GNU_SOURCE 1
 #include "cli.h"
 
+#include <cfx/comm.h>
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -75,6 +77,18 @@ static cfx_status init_plugin(void *handle, const char *path, cfx_context *ctx,
         cfx_fail_at(err, "%s", path);
     }
     return st;
+}
+
+cfx_status cli_add_plugin(cli *c, const char *path, cfx_error *err)
+{
+    void **more = realloc(c->plugin,
+                          ((size_t)c->nplugins + 1) * sizeof(*more));
+
+    if (!more)
+        return cfx_no_memory(err);
+    c->plugin = more;
+    cfx_status st = load_plugin(c, path, err);
+    return st ? st : init_plugin(more[c->nplugins - 1], path, c->ctx, err);
 }
 
 static cfx_status add_plugins(cli *c, cfx_context *ctx, cfx_error *err)
@@ -225,10 +239,15 @@ int cli_close(cli *c, int status)
     if (cli_signalled())
         status = 128 + cli_signalled();
     cfx_model_file_close(c->model);
+    if (status != CLI_OK && c->ctx && cfx_context_comm(c->ctx))
+        cfx_comm_stop(cfx_context_comm(c->ctx), status);
     cfx_context_free(c->ctx);
     for (int i = c->nplugins - 1; i >= 0; i--)
         dlclose(c->plugin[i]);
     free(c->plugin);
+    for (int i = 0; i < c->ntexts; i++)
+        free(c->text[i]);
+    free(c->text);
     return status;
 }
 

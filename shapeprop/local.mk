@@ -8,6 +8,10 @@ libcfx_all_la_SOURCES += %reldir%/shapes/shape_prop.c %reldir%/shapes/shape_scop
 	%reldir%/shapes/shape_rows.c %reldir%/shapes/shape_rows.h %reldir%/shapes/shape_table.c \
 	%reldir%/shapes/shape_json.c
 
+# Collectives.
+dist_cfxinclude_HEADERS += %reldir%/cfx/schedule.h
+libcfx_all_la_SOURCES += %reldir%/network/schedule.c
+
 # Graphs as torch.export has them.
 dist_cfxinclude_HEADERS += %reldir%/cfx/to_aten.h %reldir%/cfx/to_onnx.h
 libcfx_all_la_SOURCES += %reldir%/aten/aten.h %reldir%/aten/aten_image.c \

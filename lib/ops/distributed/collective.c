@@ -140,7 +140,7 @@ static cfx_status group_of(const cfx_call *call, cfx_group *out)
         cfx_call_int(call, GROUP_SIZE) != out->size)
         st = cfx_call_fail(
             call, CFX_EINVAL,
-            "group_size is %lld, but group '%s' has %d ranks (--comm runs several)",
+            "group_size is %lld, but group '%s' has %d ranks (mpirun -n and --comm make more)",
             (long long)cfx_call_int(call, GROUP_SIZE), name, out->size);
     return st;
 }
@@ -229,6 +229,10 @@ static cfx_status observe(const cfx_call *call, const cfx_tensor *x)
     const char *group = group_name(call, buf, sizeof(buf));
     if (!group || !cfx_comm__is_observed(call->ctx))
         return CFX_OK;
+    cfx_group g;
+    cfx_status st = group_of(call, &g);
+    if (st)
+        return st;
     cfx_tensor_format_type(x, type, sizeof(type));
     const char *how = cfx_call_str(call, REDUCE_OP);
     int n = snprintf(line, sizeof(line), "%s of %s", call->schema->name, type);
