@@ -19,7 +19,7 @@ uninstall-local: %reldir%/man/cfx.1
 chaptersdir = $(docdir)/doc
 dist_chapters_DATA = %reldir%/models.md %reldir%/shapes.md %reldir%/roofline.svg \
 	%reldir%/rewriting.md %reldir%/optimize.md %reldir%/quantize.md %reldir%/decoding.md \
-	%reldir%/python.md %reldir%/library.md %reldir%/torch_fx.md %reldir%/text.md \
+	%reldir%/python.md %reldir%/distributed.md %reldir%/library.md %reldir%/torch_fx.md %reldir%/text.md \
 	%reldir%/glossary.md \
 	%reldir%/limits.md %reldir%/architecture.md
 

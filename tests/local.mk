@@ -350,3 +350,6 @@ check-patches:
 EXTRA_DIST += %reldir%/mutants/run.sh %reldir%/mutants/list
 mutants:
 	CC='$(CC)' $(srcdir)/%reldir%/mutants/run.sh $(MUTANTS)
+
+# Not in `make check`: it needs MPI, and takes a minute (.ci/mpi).
+dist_check_SCRIPTS += %reldir%/mpi/ranks.sh

@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 # Objects that an earlier build left have no source any more.
 find lib interp shapeprop optimize cli -name '*.o' |
     while read -r object; do
-        source=$(echo "${object%.o}.c" | sed 's:/lib[a-z0-9_]*_la-:/:;s:/[.]libs/:/:')
+        source=$(echo "${object%.o}.c" | sed 's:/lib[a-z0-9_]*_la-:/:;s:/cfx-:/:;s:/[.]libs/:/:')
         [ ! -e "$srcdir/$source" ] && [ ! -e "$source" ] || echo "$object"
     done >"$work/objects"
 [ -s "$work/objects" ] || exit 77
@@ -22,7 +22,7 @@ xargs nm -A -g <"$work/objects" 2>/dev/null |
                   "lib/ops lib/nn lib/graph lib/format interp/walk interp/trace " \
                   "interp/codegen interp/compare interp/match interp/split interp/rewrite " \
                   "interp/passes interp/quantize shapeprop/text shapeprop/shapes " \
-                  "shapeprop/aten shapeprop/machine shapeprop/cost shapeprop/memory " \
+                  "shapeprop/network shapeprop/aten shapeprop/machine shapeprop/cost shapeprop/memory " \
                   "shapeprop/roofline shapeprop/report optimize cli",
                   folder, " ")
         for (i = 1; i <= n; i++)
