@@ -86,7 +86,8 @@ static uint32_t set_of(folder *f, const cfx_node *n)
     return cfx_aliases__set(&f->aliases, n);
 }
 
-/* Find the last writes, and open what is read before them or belongs to others. */
+/* Find the last write to each set. Open the sets that are read before it, and those that
+ * the caller or the state can see. */
 static void find_writes(folder *f)
 {
     const uint32_t *place = f->aliases.life.place;
@@ -119,8 +120,8 @@ static bool is_closed(folder *f, const cfx_node *n, const cfx_effects *e)
     return closed;
 }
 
-/* Open the sets that a node is in or writes to which is no constant. True: some were not
- * open. */
+/* Open the sets of nodes that are not constant, and the sets that they write to. True: some
+ * were not open before. */
 static bool open_sets(folder *f)
 {
     bool opened = false;

@@ -23,7 +23,7 @@ typedef struct parts {
     const cfx_seq *list;
 } parts;
 
-/* The blocks of a blocked image whose value another node has row-major; 0: none has. */
+/* The blocks of a blocked image, by a from_blocked that reads it; 0: there is none. */
 static int64_t blocks_of(const cfx_node *image)
 {
     for (const cfx_use *u = image->first_user; u; u = u->next)
@@ -32,8 +32,8 @@ static int64_t blocks_of(const cfx_node *image)
     return 0;
 }
 
-/* How many of the images from item i on are all blocks of one image, as cfx_block__part
- * names them, in their order: *whole. 0: they are not. */
+/* How many images from item i on are, one after the other, all parts of one image, *whole,
+ * as cfx_block__part makes them; 0: they are not. */
 static size_t count_parts(const cfx_seq *all, size_t i, cfx_node **whole)
 {
     int64_t blocks = 0;

@@ -348,7 +348,8 @@ CFX_FORCE_INLINE void end_group(const cfx_blocked_type type, const int pixels,
     }
 }
 
-/* Do pixels of floats lie side by side, as mostly? Then their places are constants. */
+/* Do pixels of floats lie side by side, as mostly? Then their addresses are constant
+ * offsets. */
 CFX_FORCE_INLINE bool are_neighbours(const cfx_blocked_type type,
                                      const int pixels, const int blocks,
                                      const cfx_blocked_tile *t)
@@ -367,8 +368,8 @@ CFX_FORCE_INLINE bool is_pointwise(const cfx_blocked_type type,
            t->w_at[0] == CFX_BLOCK * CFX_BLOCK;
 }
 
-/* sum_tile where is_pointwise. Places of pixels are constants, and few instructions come
- * between planes, as both take turns with the sums. */
+/* sum_tile where is_pointwise. Addresses are constant offsets, and few instructions come
+ * between planes: others would take execution units from the multiply-adds. */
 CFX_FORCE_INLINE void sum_planes(const int pixels, const int blocks,
                                  const cfx_blocked_tile *t, tile_sums s)
 {

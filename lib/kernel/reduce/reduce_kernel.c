@@ -62,7 +62,7 @@ typedef struct job {
     cfx_convert_fn *narrow; /* f64 to the type that loops read */
     char *mean;             /* where means go, or NULL */
 
-    bool short_rows; /* that run_rows takes */
+    bool short_rows; /* see run_rows */
     int lane_axis;   /* -1: one lane */
     int64_t width;   /* lanes of a unit, but for the last along the axis */
     int64_t strips;  /* units along the lane axis */
@@ -156,7 +156,8 @@ static void accumulate_wide(const job *j, cfx_acc op, wide *acc,
     j->kernels->fold[j->wide][op](acc, lanes, b->lanes);
 }
 
-/* Accumulate one lane of neighbours, so few that their own type sums them. */
+/* Accumulate one lane of contiguous elements, few enough to be summed in their own
+ * type. */
 static void accumulate_row(const job *j, cfx_acc op, wide *acc, const block *b,
                            bool fresh)
 {
@@ -477,8 +478,8 @@ static void run_units(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Short rows, one after the other: units begin..end at once. Those of another type than
- * the loops read lie without gaps. */
+/* Reduce the short rows of units begin..end, many at a time. Elements of another type than
+ * the loops read are converted into a buffer first. */
 static void run_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
     _Alignas(64) char buffer[BUFFER * sizeof(double)];
@@ -550,8 +551,8 @@ static void merge_pieces(const job *j)
 
 /* ---- The plan ---- */
 
-/* Rows of few neighbours, all kept by one axis; of another type than the loops read also
- * without gaps, and several in a buffer. */
+/* Does each output reduce a short contiguous row? Rows whose elements must be converted
+ * also follow each other without gaps, and several fit into a buffer. */
 static bool are_short_rows(const job *j)
 {
     const cfx_iter *it = j->it;

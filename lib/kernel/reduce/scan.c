@@ -18,7 +18,7 @@ enum {
     LANES = 256,
     BLOCK = 2048, /* elements looked at at once where inner is 1 */
     ROWS = 256,   /* of lanes, before it is asked again whether to stop */
-    SHORT = 32,   /* rows so short that they are lanes, side by side */
+    SHORT = 32,   /* the longest row that is one lane among others */
     GRAIN = 16384 /* elements that are worth another thread */
 };
 
