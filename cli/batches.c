@@ -1,5 +1,5 @@
 /*
- * batches -- cut calibration data into batches.
+ * batches -- cut inputs of many rows into batches.
  */
 #include "batches.h"
 
@@ -44,14 +44,17 @@ static cfx_dim batch_symbol(const cfx_module *gm, size_t n)
     return cfx_dim_int(0);
 }
 
-/* The axis that has the symbol of the batch; 0 if none has. */
+/* The axis that has the symbol of the batch; -1 if the model tells that none has, 0 if
+ * it does not tell. */
 static int axis_of(const cfx_node *n, cfx_dim symbol)
 {
     const cfx_tensor *t = told_tensor(n);
-    for (int i = 0; t && i < t->rank; i++)
-        if (!cfx_dim_is_int(symbol) && cfx_dim_same(t->shape[i], symbol))
+    if (!t || cfx_dim_is_int(symbol))
+        return 0;
+    for (int i = 0; i < t->rank; i++)
+        if (cfx_dim_same(t->shape[i], symbol))
             return i;
-    return 0;
+    return -1;
 }
 
 /* Set the axes that the options give, NAME=AXIS. */
@@ -67,11 +70,11 @@ static cfx_status read_axes(cli_batches *b, const cfx_module *gm,
                                 placeholder(gm, i)->name[len]))
             i++;
         if (!equals || end == equals + 1 || *end || i == b->all.n ||
-            b->axis[i] < 0 || axis < 0 ||
+            b->all.value[i].kind != CFX_TENSOR || axis < 0 ||
             axis >= b->all.value[i].u.tensor->rank)
             return cfx_fail(
                 err, CFX_EINVAL,
-                "--batch-axis %.100s: it has to be NAME=AXIS, for an input with calibration data that has this axis",
+                "--batch-axis %.100s: it has to be NAME=AXIS, for an input with data that has this axis",
                 text);
         b->axis[i] = (int)axis;
     }
@@ -103,11 +106,10 @@ static cfx_status note_input(cli_batches *b, const cfx_module *gm, size_t i,
     if (b->rows >= 0 && rows != b->rows)
         return cfx_fail(
             err, CFX_ESHAPE,
-            "%s has %lld rows of calibration data on axis %d, an input before it has %lld: --batch-axis gives the axis of an input",
+            "%s has %lld rows on axis %d, an input before it has %lld: --batch-axis gives the axis of an input",
             n->name, (long long)rows, axis, (long long)b->rows);
     if (!rows)
-        return cfx_fail(err, CFX_EINVAL, "%s has no rows of calibration data",
-                        n->name);
+        return cfx_fail(err, CFX_EINVAL, "%s has no rows", n->name);
     b->rows = rows;
     const cfx_tensor *told = told_tensor(n);
     if (!b->batch && told && axis < told->rank &&
@@ -128,7 +130,8 @@ cfx_status cli_batches_make(cli_batches *b, cli *c, cfx_module *gm,
 {
     b->rows = -1;
     b->batch = o->batch;
-    cfx_status st = cli_inputs_make(&b->all, c, gm, NULL, o->data, 0, err);
+    cfx_status st = cli_inputs_make(&b->all, c, gm, o->samples, o->data,
+                                    o->seed, err);
     if (st)
         return st;
     b->axis = calloc(b->all.n + 1, sizeof(*b->axis));
@@ -180,11 +183,10 @@ static cfx_status rows_of(cfx_value *out, const cfx_tensor *t, int axis,
     return st;
 }
 
-/* Make batch i of `size` rows the current one; the last may be smaller. */
-static cfx_status take(cli_batches *b, size_t i, int64_t size, cfx_error *err)
+cfx_status cli_batches_take(cli_batches *b, int64_t from, int64_t n,
+                            cfx_error *err)
 {
     cfx_status st = CFX_OK;
-    int64_t from = (int64_t)i * size, n = least(b->rows - from, size);
     drop_batch(b);
     for (size_t k = 0; k < b->all.n && !st; k++)
         if (b->axis[k] >= 0)
@@ -193,6 +195,13 @@ static cfx_status take(cli_batches *b, size_t i, int64_t size, cfx_error *err)
         else
             b->one.value[k] = cfx_value_ref(b->all.value[k]);
     return st;
+}
+
+/* Make batch i of `size` rows the current one; the last may be smaller. */
+static cfx_status take(cli_batches *b, size_t i, int64_t size, cfx_error *err)
+{
+    int64_t from = (int64_t)i * size;
+    return cli_batches_take(b, from, least(b->rows - from, size), err);
 }
 
 static cfx_status batch_at(void *user, size_t i, const cfx_value **inputs,

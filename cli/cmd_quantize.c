@@ -270,8 +270,9 @@ static cfx_status rewrite(struct job *j, cfx_error *err)
     cfx_quantizer *q = j->config ? j->config : &j->q;
     if (j->o->observer)
         q->activations = cfx_find_activations(j->o->observer);
-    const cli_batching cut = {&j->o->calibrate, &j->o->batch_axis,
-                              j->o->batch};
+    const cli_batching cut = {.data = &j->o->calibrate,
+                              .axes = &j->o->batch_axis,
+                              .batch = j->o->batch};
     bool has_data = j->o->calibrate.n > 0;
     cfx_status st = has_data
                         ? cli_batches_make(&j->batches, j->c, j->gm, &cut, err)

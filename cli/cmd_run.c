@@ -19,12 +19,13 @@
 #include "output.h"
 #include "progress.h"
 #include "rewrite.h"
+#include "shards.h"
 
 struct run_options {
-    cli_list inputs, saves;
-    const char *directory, *labels, *expect;
+    cli_list inputs, saves, axes;
+    const char *directory, *labels, *expect, *shard, *parallel;
     cli_tolerance_options allowed;
-    int top, repeat, warmup;
+    int top, repeat, warmup, batch;
     cli_seed seed;
     bool json, softmax, trace, check_finite, arena, strict_devices;
     cli_optimizing how;
@@ -77,6 +78,18 @@ static const cli_option options[] = {
     {CLI_FLAG, 0, "strict-devices", NULL,
      "refuse a graph that uses another device than the CPU",
      offsetof(struct run_options, strict_devices)},
+    {CLI_COUNT, 0, "batch", "N",
+     "run N rows of the inputs at a time, and write each row of the results to DIR as it is computed; run again after it was ended, go on",
+     offsetof(struct run_options, batch)},
+    {CLI_TEXT, 0, "shard", "I/N",
+     "run the I-th of N parts of the batches, from 1 on; whoever ends last completes DIR",
+     offsetof(struct run_options, shard)},
+    {CLI_TEXT, 0, "parallel", "data=N",
+     "with --comm: each of the N ranks runs its part of the batches, as with --shard",
+     offsetof(struct run_options, parallel)},
+    {CLI_LIST, 0, "batch-axis", "NAME=AXIS",
+     "with --batch: an input's axis of rows, if it is not the first one or that of the batch's symbol",
+     offsetof(struct run_options, axes)},
     {CLI_COUNT, 0, "repeat", "N",
      "run N times, and print the fastest and the median time, the 90th and the 99th percentile, and items per second: the first extent of the first tensor, divided by the median time",
      offsetof(struct run_options, repeat)},
@@ -532,6 +545,121 @@ static cfx_status run_model(cli *c, const struct run_options *o,
     return st;
 }
 
+/* ---- Rows in batches ---- */
+
+/* N of "data=N"; 0 if the text is something else. */
+static int data_ranks(const char *text)
+{
+    int n = 0, end = -1;
+
+    return sscanf(text, "data=%9d%n", &n, &end) == 1 && end > 0 &&
+                   !text[end] && n > 0
+               ? n
+               : 0;
+}
+
+static bool runs_rows(const struct run_options *o)
+{
+    return o->batch || o->shard || o->parallel;
+}
+
+/* The part of this process: of --shard, its rank, or all. */
+static cfx_status find_shard(cli_shard *out, const cli *c,
+                             const struct run_options *o, cfx_error *err)
+{
+    const cfx_comm *comm = cfx_context_comm(c->ctx);
+
+    *out = (cli_shard){0, 1};
+    if (o->shard)
+        cli_shard_parse(out, o->shard);
+    else if (o->parallel && comm)
+        *out = (cli_shard){comm->rank, comm->size};
+    if (!o->parallel || out->count == data_ranks(o->parallel))
+        return CFX_OK;
+    return cfx_fail(err, CFX_EINVAL, "--parallel %s: the job has %d ranks",
+                    o->parallel, out->count);
+}
+
+/* A run of one batch. */
+struct batch_run {
+    struct walk *w;
+    bool softmax; /* of each row of the results */
+};
+
+static cfx_status run_batch(void *user, const cli_inputs *in,
+                            cfx_value *result, cfx_error *err)
+{
+    const struct batch_run *b = user;
+    double unused;
+    cfx_status st = run_once(b->w, in, result, &unused, err);
+
+    return !st && b->softmax ? make_softmax(result, b->w->ctx, err) : st;
+}
+
+/* The options on which results depend. */
+static cfx_status sum_of(uint64_t *out, const cli *c, const cfx_module *gm,
+                         const struct run_options *o, cfx_error *err)
+{
+    char text[128];
+
+    snprintf(text, sizeof(text), "%d %d %d %d %s", o->how.optimize,
+             o->how.bfloat16, o->how.int8_weights, o->softmax,
+             cfx_cpu_name(cfx_context_cpu(c->ctx)));
+    return cli_model_sum(out, gm, text, err);
+}
+
+static cfx_status run_rows_of(cli *c, const struct run_options *o,
+                              cfx_module *gm, cli_batches *rows,
+                              cfx_error *err)
+{
+    struct walk w = {.ctx = c->ctx};
+    struct batch_run batch = {.w = &w, .softmax = o->softmax};
+    cli_rows_run r = {
+        .ctx = c->ctx,
+        .dir = o->directory,
+        .rows = rows,
+        .gm = gm,
+        .run = run_batch,
+        .user = &batch,
+        .to = o->shard ? c->out : NULL,
+    };
+    cfx_status st = sum_of(&r.model, c, gm, o, err);
+
+    if (!st)
+        st = find_shard(&r.shard, c, o, err);
+    if (!st && rows->rows > 0)
+        st = cli_batches_take(rows, 0, rows->batch, err);
+    if (!st && o->how.optimize && rows->rows > 0)
+        st = cli_optimize(gm, &rows->one, &o->how, NULL, NULL, err);
+    r.names = cli_output_names(gm);
+    if (!st)
+        st = walk_init(&w, gm, &rows->one, o, err);
+    if (!st)
+        st = cli_run_rows(&r, err);
+    report_misses(&w, c->ctx);
+    walk_release(&w);
+    return st;
+}
+
+static cfx_status run_rows(cli *c, const struct run_options *o, cfx_module *gm,
+                           const char *path, cfx_error *err)
+{
+    const cli_batching how = {.data = &o->inputs,
+                              .samples = c->model,
+                              .seed = o->seed.value,
+                              .axes = &o->axes,
+                              .batch = o->batch};
+    cli_batches rows = {0};
+    cfx_status st = cli_batches_make(&rows, c, gm, &how, err);
+
+    if (!st)
+        st = run_rows_of(c, o, gm, &rows, err);
+    if (st)
+        cli_fail_model(c, err, path, true);
+    cli_batches_release(&rows);
+    return st;
+}
+
 /* The formats of inputs, weights and --save. */
 static void describe(FILE *to)
 {
@@ -562,6 +690,33 @@ static int check_printing(const cli *c, const struct run_options *o)
     return CLI_OK;
 }
 
+/* Refuse options that rows in batches do not have. */
+static int check_batches(const cli *c, const struct run_options *o)
+{
+    cli_shard unused;
+
+    if (!runs_rows(o))
+        return o->axes.n ? cli_usage(c, "--batch-axis goes with --batch")
+                         : CLI_OK;
+    if (!o->directory)
+        return cli_usage(
+            c, "--batch, --shard and --parallel need -O DIR, for the results");
+    if (o->shard && !cli_shard_parse(&unused, o->shard))
+        return cli_usage(c, "--shard %s: should be I/N, with I from 1 to N",
+                         o->shard);
+    if (o->parallel && !data_ranks(o->parallel))
+        return cli_usage(c, "--parallel %s: should be data=N", o->parallel);
+    if (!!o->parallel != !!o->comm.name || (o->parallel && o->shard))
+        return cli_usage(
+            c,
+            "batches are shared among ranks with --comm and --parallel, or by --shard without both");
+    if (o->saves.n || o->top || o->json || o->expect || o->repeat)
+        return cli_usage(
+            c,
+            "--batch excludes --save, --top, --format, --expect and --repeat");
+    return CLI_OK;
+}
+
 /* Put the rank in place of {rank} in names of files. Ranks other than 0 write
  * only what has their rank in its name. */
 static cfx_status name_files(struct run_options *o, cli *c, cfx_error *err)
@@ -569,7 +724,8 @@ static cfx_status name_files(struct run_options *o, cli *c, cfx_error *err)
     const bool all = !cli_comm_rank(c);
     int n = 0;
 
-    if (o->directory && !all && !strstr(o->directory, "{rank}"))
+    if (o->directory && !all && !o->parallel &&
+        !strstr(o->directory, "{rank}"))
         o->directory = NULL;
     cfx_status st = cli_comm_list(c, &o->inputs, err);
     if (!st)
@@ -594,7 +750,8 @@ static cfx_status run_rank(cli *c, struct run_options *o, const char *path,
     if (!st)
         st = cli_load_for(c, &gm, path, &o->inputs, true, o->seed.value, err);
     if (!st)
-        st = run_model(c, o, gm, path, err);
+        st = runs_rows(o) ? run_rows(c, o, gm, path, err)
+                          : run_model(c, o, gm, path, err);
     cfx_module_unref(gm);
     return st;
 }
@@ -607,7 +764,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     (void)nargs;
     if (o->trace && o->check_finite)
         return cli_usage(c, "--trace and --check-finite exclude each other");
-    if (cli_check_optimizing(c, &o->how) || check_printing(c, o))
+    if (cli_check_optimizing(c, &o->how) || check_printing(c, o) ||
+        check_batches(c, o))
         return CLI_USAGE;
     cfx_context_set_strict_devices(c->ctx, o->strict_devices);
     if (!o->comm.name && (o->comm.groups.n || o->comm.timeout > 0))

@@ -15,7 +15,8 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/cmd_transform.c %reldir%/cmd_passes.c \
     %reldir%/cmd_optimize.c %reldir%/cmd_quantize.c %reldir%/rewrite.c %reldir%/rewrite.h \
     %reldir%/fill_inputs.c %reldir%/shape_input.c %reldir%/cmd_shapes.c \
-    %reldir%/shapes_memory.c %reldir%/batches.c %reldir%/batches.h
+    %reldir%/shapes_memory.c %reldir%/batches.c %reldir%/batches.h \
+    %reldir%/row_files.c %reldir%/row_files.h %reldir%/shards.c %reldir%/shards.h
 if CFX_THREADS
 cfx_SOURCES += %reldir%/progress.c
 else

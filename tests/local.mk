@@ -152,7 +152,7 @@ SHELL_TESTS = %reldir%/cli/observers.sh %reldir%/cli/quantize.sh \
 	%reldir%/cli/stop.sh %reldir%/cli/foreign.sh %reldir%/cli/inputs.sh \
 	%reldir%/cli/readme.sh %reldir%/cli/picture.sh \
 	%reldir%/cli/blocked_zoo.sh %reldir%/cli/packed_zoo.sh %reldir%/cli/optimize.sh \
-	%reldir%/cli/optimize_zoo.sh %reldir%/cli/expect.sh \
+	%reldir%/cli/optimize_zoo.sh %reldir%/cli/expect.sh %reldir%/cli/shards.sh \
 	%reldir%/cli/codegen_zoo.sh %reldir%/cli/codegen.sh %reldir%/cli/diff.sh \
 	%reldir%/cli/folder.sh %reldir%/cli/manual.sh %reldir%/cli/behaviours.sh \
 	%reldir%/cli/install.sh %reldir%/cli/limits.sh %reldir%/cli/literals.sh %reldir%/cli/patches.sh %reldir%/cli/docs.sh \

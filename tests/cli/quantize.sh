@@ -611,7 +611,7 @@ said 'a configuration that needs data' 1 'has seen no data' quantize --config \
 # ---- Calibration data ----
 
 said 'none' 2 'calibrate FILE is missing' quantize
-said 'no rows' 1 'x has no rows of calibration data' quantize \
+said 'no rows' 1 'x has no rows$' quantize \
     --calibrate 'x=f32[0,1,8,8]'
 said 'a wrong shape' 1 'expected input to have 1 channels' quantize \
     --calibrate 'x=f32[4,2,8,8]'
@@ -659,7 +659,7 @@ state() # state ARGUMENT...: a state whose batch is its second axis
         --batch 2 -o t.fx
 }
 said 'a state with another axis' 1 \
-    'h has 2 rows .* on axis 0, .* has 6: --batch-axis' state state.fx
+    'h has 2 rows on axis 0, .* has 6: --batch-axis' state state.fx
 said 'which may be given' 0 '^3 tensors quantized' state state.fx \
     --batch-axis h=1
 said 'a wrong axis' 1 'batch-axis h=3: it has to be NAME=AXIS' state state.fx \

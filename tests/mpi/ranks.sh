@@ -168,6 +168,18 @@ for pid in $(cat pids); do
 done
 said 'no rank is left but the stopped one' 0 '' test $left -le 1
 
+# ---- Rows of a file ----
+
+digits=$src/models/digits.fx images=x=$src/models/digits_images.npy
+"$cfx" run "$digits" -i "$images" --batch 7 -O rows_want || exit 99
+for n in 2 3 4; do
+    said "rows on $n ranks" 0 '' mpirun -n $n "$cfx" run "$digits" -i "$images" \
+        --comm mpi --parallel data=$n --batch 7 -O rows$n
+    said "rows on $n ranks are those of one" 0 '' diff -r rows_want rows$n
+done
+said 'another number of ranks' 1 'parallel data=3: the job has 2 ranks' mpirun -n 2 \
+    "$cfx" run "$digits" -i "$images" --comm mpi --parallel data=3 -O rows
+
 said 'libcfx knows nothing of MPI' 1 '' grep -q libmpi "$build/.libs/libcfx.so"
 said 'no such communicator' 1 'cfx: .*cfx_none.so' "$cfx" run sum.fx --comm none \
     -i 'x=f32[2]'
