@@ -76,9 +76,10 @@ static bool is_tensor_attr(const folder *f, const cfx_node *n)
  * memory is constant if all that write to it, or see a part of it, are, and others read it
  * after the last write: they see its last contents, which folding keeps. */
 
+/* The last bit of a mask stands for all further inputs. */
 static bool writes_to(const cfx_effects *e, uint32_t input)
 {
-    return input < 32 && e->input_writes >> input & 1;
+    return e->input_writes >> (input < 31 ? input : 31) & 1;
 }
 
 static uint32_t set_of(folder *f, const cfx_node *n)
@@ -319,7 +320,7 @@ static cfx_status put_zeros(cfx_pass_call *p, cfx_node *n, cfx_value size,
     return st ? st : cfx_pass__replace(p, n, zeros);
 }
 
-static cfx_status make_zeros(cfx_pass_call *p)
+static cfx_status make_zeros(cfx_pass_call *p, const cfx_fold_options *o)
 {
     cfx_status st = CFX_OK;
     cfx_node *next;
@@ -327,7 +328,8 @@ static cfx_status make_zeros(cfx_pass_call *p)
         cfx_value size;
         cfx_dtype type;
         next = cfx_node_next(n);
-        if (is_new_of_known(n, &size, &type))
+        if (!(o->skip && o->skip(o->user, n)) &&
+            is_new_of_known(n, &size, &type))
             st = put_zeros(p, n, size, type);
     }
     return st;
@@ -336,7 +338,7 @@ static cfx_status make_zeros(cfx_pass_call *p)
 static cfx_status fold(cfx_pass_call *p, const cfx_fold_options *o)
 {
     folder f = {.p = p};
-    cfx_status st = make_zeros(p);
+    cfx_status st = make_zeros(p, o);
     size_t ids = cfx_graph_ids(p->graph);
     if (!st)
         st = folder_init(&f, p, o);

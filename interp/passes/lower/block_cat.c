@@ -32,6 +32,11 @@ static int64_t blocks_of(const cfx_node *image)
     return 0;
 }
 
+static bool is_int(cfx_value v, int64_t n)
+{
+    return v.kind == CFX_INT && v.u.i == n;
+}
+
 /* How many images from item i on are, one after the other, all parts of one image, *whole,
  * as cfx_block__part makes them; 0: they are not. */
 static size_t count_parts(const cfx_seq *all, size_t i, cfx_node **whole)
@@ -42,7 +47,8 @@ static size_t count_parts(const cfx_seq *all, size_t i, cfx_node **whole)
         const cfx_node *x = all->item[i + n].u.node;
         cfx_node *of = cfx_node_is(x, "narrow") ? cfx_node__arg(x, 0) : NULL;
         if (!of || (*whole && of != *whole) || x->nargs != 4 ||
-            x->args[2].u.i != blocks)
+            !is_int(x->args[1], 1) || !is_int(x->args[2], blocks) ||
+            x->args[3].kind != CFX_INT)
             return 0;
         *whole = of;
         blocks += x->args[3].u.i;

@@ -22,7 +22,8 @@
 enum {
     LANES = CFX_ACC_LANES,
     FLAT = 256,          /* lanes that rows without gaps are read as */
-    BUFFER = 2048,       /* elements gathered at a time */
+    BUFFER = 2048,       /* elements gathered at a time, */
+    ROWS_BUFFERED = 8,   /* or at least so many short rows */
     BLOCK = 8192,        /* elements read twice, from the cache, */
     BLOCK_ROWS = 64,     /* or rows, where these are more */
     SPLIT_GRAIN = 32768, /* least elements of a piece of a unit */
@@ -562,7 +563,7 @@ static bool are_short_rows(const job *j)
     return j->kind == SIMPLE && it->rank >= 1 && it->rank <= 2 &&
            it->op[0].stride[0] == 0 && it->op[1].stride[0] == 1 &&
            (it->rank == 1 || it->op[0].stride[1] != 0) &&
-           it->shape[0] <= (same ? SHORT_SUM : BUFFER / FEW_UNITS) &&
+           it->shape[0] <= (same ? SHORT_SUM : BUFFER / ROWS_BUFFERED) &&
            (same || !gaps);
 }
 
